@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+# tunefarm_library(name SOURCES … LINKS …), tunefarm_program(…), tunefarm_test(…): targets with the project's flags.
+
+add_library(tunefarm_flags INTERFACE)
+target_include_directories(tunefarm_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+target_compile_options(tunefarm_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
+    -Woverloaded-virtual -Wnull-dereference $<$<BOOL:${TUNEFARM_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ 12 reports false positives of these two inside libstdc++ and in std::variant at -O2.
+    target_compile_options(tunefarm_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-null-dereference)
+endif()
+if(TUNEFARM_SANITIZE)
+    target_compile_options(tunefarm_flags INTERFACE
+        -fsanitize=${TUNEFARM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(tunefarm_flags INTERFACE -fsanitize=${TUNEFARM_SANITIZE})
+endif()
+if(TUNEFARM_COVERAGE)
+    target_compile_options(tunefarm_flags INTERFACE --coverage)
+    target_link_options(tunefarm_flags INTERFACE --coverage)
+endif()
+
+# Cap'n Proto 0.9.2 needs two operators with clang >= 16 in C++20 (see the header).
+set(TUNEFARM_CAPNP_SHIM -include ${CMAKE_SOURCE_DIR}/protocol/capnp_clang_shim.h)
+
+function(tunefarm_library name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+    add_library(${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(${name} PUBLIC tunefarm_flags ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+endfunction()
+
+function(tunefarm_program name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE tunefarm_flags ${ARG_LINKS})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+endfunction()
+
+include(GoogleTest)
+# One test program per folder under test. LABELS: `slow` for tests over a second, `threads` for those that TSan runs.
+function(tunefarm_test name)
+    cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+    if(NOT ARG_TIMEOUT)
+        set(ARG_TIMEOUT 60)
+    endif()
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE tunefarm_flags ${ARG_LINKS} GTest::gtest GTest::gtest_main)
+    target_compile_definitions(${name} PRIVATE
+        TUNEFARM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TUNEFARM_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()
