@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Who may speak to a socket: CURVE keys (RFC 26/ZeroMQ) and the ZAP allow-list (RFC 27/ZeroMQ). Keys are Z85 text of 40
+// characters.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tunefarm::protocol {
+
+class Context;
+
+struct KeyPair {
+    std::string public_key;
+    std::string secret_key;
+};
+
+/// A new random key pair.
+Result<KeyPair> keygen();
+/// The public key of a secret key; kInput if it is not one.
+Result<std::string> public_key_of(const std::string& secret_key);
+
+struct CurveServer {
+    std::string secret_key;
+};
+
+struct CurveClient {
+    std::string server_key;  ///< the coordinator's public key
+    KeyPair own;
+};
+
+/// Messages of `public_key`'s owner arrive with `name` and `role` (Incoming::user, Incoming::role). Two keys may share
+/// a name: that is how a key is rotated.
+struct AllowedKey {
+    std::string public_key;
+    std::string name;
+    std::string role;
+};
+
+/// Answers libzmq's question "may this key connect?" on a thread of its own; keys not on the list are refused. One per
+/// Context; it must run before a socket with CURVE is bound and until that socket is gone: without a handler libzmq
+/// accepts every key, so ServerSocket::bind refuses to.
+class ZapServer {
+  public:
+    static Result<std::unique_ptr<ZapServer>> start(const Context& context, std::vector<AllowedKey> allowed);
+    ~ZapServer();
+    ZapServer(const ZapServer&) = delete;
+    ZapServer& operator=(const ZapServer&) = delete;
+
+    /// Replaces the list for connections made from now on. Thread-safe.
+    Status set_allowed(std::vector<AllowedKey> allowed);
+
+  private:
+    struct Impl;
+    explicit ZapServer(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tunefarm::protocol
