@@ -23,23 +23,36 @@ endif()
 # Cap'n Proto 0.9.2 needs two operators with clang >= 16 in C++20 (see the header).
 set(TUNEFARM_CAPNP_SHIM -include ${CMAKE_SOURCE_DIR}/protocol/capnp_clang_shim.h)
 
+# `programs`: what `./tunefarm` needs to run. `thread_tests`: what the sanitizer builds of .ci/run need.
+add_custom_target(programs)
+add_custom_target(thread_tests)
+add_dependencies(thread_tests programs)
+
 function(tunefarm_library name)
     cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
     add_library(${name} STATIC ${ARG_SOURCES})
     target_link_libraries(${name} PUBLIC tunefarm_flags ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
 endfunction()
 
+# A program of the build's bin folder. Those of tests/ and benchmarks/ are not part of `programs`.
 function(tunefarm_program name)
     cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
     add_executable(${name} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE tunefarm_flags ${ARG_LINKS})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+    cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE folder)
+    if(NOT folder MATCHES "^(tests|benchmarks)")
+        add_dependencies(programs ${name})
+    endif()
 endfunction()
 
-include(GoogleTest)
-# One test program per folder under test. LABELS: `slow` for tests over a second, `threads` for those that TSan runs.
+if(TUNEFARM_TESTS)
+    include(GoogleTest)
+endif()
+# One test program per folder under test. LABELS: `slow` for tests over a second, `threads` for those that the
+# sanitizer stages of .ci/run build and run. SERIAL: nothing else runs meanwhile (tests that measure time).
 function(tunefarm_test name)
-    cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+    cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
     if(NOT ARG_TIMEOUT)
         set(ARG_TIMEOUT 60)
     endif()
@@ -47,5 +60,21 @@ function(tunefarm_test name)
     target_link_libraries(${name} PRIVATE tunefarm_flags ${ARG_LINKS} GTest::gtest GTest::gtest_main)
     target_compile_definitions(${name} PRIVATE
         TUNEFARM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TUNEFARM_BINARY_DIR="${CMAKE_BINARY_DIR}")
-    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+    set(properties TIMEOUT ${ARG_TIMEOUT})
+    if(ARG_SERIAL)
+        list(APPEND properties RUN_SERIAL ON)
+    endif()
+    if(TUNEFARM_SANITIZE STREQUAL "thread")
+        list(APPEND properties ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp")
+    endif()
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+    if(ARG_LABELS)
+        # PROPERTIES cannot carry a list, so the labels follow in a file that CTest reads after the discovered tests.
+        set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
+        file(WRITE ${labels_file} "set_tests_properties(\${${name}_TESTS} PROPERTIES LABELS \"${ARG_LABELS}\")\n")
+        set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
+    endif()
+    if("threads" IN_LIST ARG_LABELS)
+        add_dependencies(thread_tests ${name})
+    endif()
 endfunction()
