@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -201,8 +202,14 @@ struct StepFileRecord {
     std::int64_t size = 0;
 };
 
+/// Artifacts of a pinned campaign survive `gc`.
+struct PinRecord {
+    CampaignId campaign;
+    bool pinned = true;
+};
+
 using Record = std::variant<CampaignRecord, ConfigRecord, StepRecord, GateRecord, KernelRecord, SolutionRecord,
                             ProblemRecord, TaskRecord, ActionRecord, ActionOutputRecord, AttemptRecord, WorkerRecord,
-                            AccountRecord, MeasurementRecord, SampleRecord, ResultRecord, StepFileRecord>;
+                            AccountRecord, MeasurementRecord, SampleRecord, ResultRecord, StepFileRecord, PinRecord>;
 
 }  // namespace tunefarm::storage
