@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// The pure scheduling core: which waiting action runs on which worker now. (state, event, now) → decisions.
+// No clock, no I/O, no randomness, no hash order: equal event sequences give equal decisions. Single-threaded.
+//
+// Work is grouped in classes (kind × toolchain × target × fingerprint). Workers with equal abilities form a pool. A
+// free slot takes the best waiting action of the classes that its pool can run, in this order:
+//   user priority → fair share between campaigns → stage → Johnson rank of the step → longest first → id.
+// "Stage" is what keeps the pool full and the steps ending: conclude and finish before helper before build, and prepare
+// before build only while few builds wait. Rules that are not an order are predicates (see Blocked).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/types.h"
+#include "coordinator/schedule/ids.h"
+
+namespace tunefarm::schedule {
+
+struct ClassSpec {
+    TaskKind kind = TaskKind::kNoop;
+    std::string toolchain;
+    std::string target;
+    Digest fingerprint;
+    auto operator<=>(const ClassSpec&) const = default;
+};
+
+struct DeviceSpec {
+    std::string target;
+    std::uint32_t slots = 0;  ///< taken from the worker's slots while it measures
+    auto operator<=>(const DeviceSpec&) const = default;
+};
+
+struct WorkerSpec {
+    std::string host;
+    std::uint32_t slots = 0;
+    std::uint32_t prefetch = 0;  ///< assignments beyond the slots, so that none waits for a round trip
+    Bytes memory;
+    std::vector<ClassSpec> abilities;
+    std::vector<DeviceSpec> devices;
+};
+
+/// One campaign's wish for an action. An action runs with the best of its requests.
+struct Request {
+    CampaignId campaign;
+    std::int32_t priority = 0;  ///< of the user; higher first
+    double rank = 0;            ///< Johnson rank of the step; lower first
+};
+
+struct ActionSpec {
+    ActionId id;
+    ClassId cls;
+    Micros predicted{0};
+    Bytes memory;
+};
+
+/// Execute these attempts on `worker`; several items only for tiny tasks of one class.
+struct Dispatch {
+    WorkerId worker;
+    ClassId cls;
+    std::int32_t device = -1;  ///< index into the worker's devices, for measurements
+    struct Item {
+        ActionId action;
+        std::uint32_t attempt = 0;
+    };
+    std::vector<Item> items;
+};
+
+/// What becomes of an action after one of its attempts ended.
+enum class Verdict {
+    kStale,   ///< not a live attempt: ignore it
+    kRetry,   ///< waits again for a worker
+    kDone,    ///< succeeded; the action has left the scheduler
+    kFailed,  ///< failed for good; the action has left the scheduler
+};
+
+class Scheduler {
+  public:
+    struct Options {
+        std::uint32_t max_attempts = 3;   ///< of crashes, time-outs and out-of-memory, before it is a failure
+        std::uint32_t confirmations = 2;  ///< diagnostics by the toolchain that make a failure a fact
+        Micros bundle_below{50'000};      ///< predicted duration under which tasks are bundled
+        Micros bundle_total{500'000};
+        std::uint32_t bundle_most = 64;
+    };
+
+    Scheduler() : Scheduler(Options{}) {}
+    explicit Scheduler(Options options) : options_(options) {}
+
+    ClassId intern(const ClassSpec& spec);
+    const ClassSpec& spec(ClassId cls) const { return classes_[index(cls)].spec; }
+
+    void worker_joined(WorkerId worker, WorkerSpec spec);
+    /// New limits of a connected worker; 0 slots: nothing new is sent.
+    void worker_limits(WorkerId worker, std::uint32_t slots, Bytes memory);
+    /// Its attempts wait again, without a failure being counted. Returns their actions.
+    std::vector<ActionId> worker_lost(WorkerId worker);
+    /// A restarted coordinator adopts a surviving attempt; false if the action is not waiting.
+    bool adopt(WorkerId worker, ActionId action, std::uint32_t attempt);
+
+    /// The action waits from now on. Adding a known action only adds the request.
+    void add(const ActionSpec& action, const Request& request, std::uint32_t attempts_so_far = 0);
+    /// The campaign no longer wants it. Returns the worker to cancel it on, if it runs and nobody else wants it.
+    struct Withdrawn {
+        bool gone = false;  ///< nobody wants it: it has left the scheduler
+        WorkerId worker;    ///< where it was running
+        std::uint32_t attempt = 0;
+    };
+    Withdrawn withdraw(ActionId action, CampaignId campaign);
+
+    Verdict attempt_ended(ActionId action, std::uint32_t attempt, Outcome outcome, Micros duration);
+
+    /// Appends every dispatch that is possible now.
+    void decide(std::vector<Dispatch>& out);
+
+    /// Waiting (not running) actions of this kind; the graph admits builds while this is low.
+    std::size_t waiting(TaskKind kind) const { return waiting_by_kind_[static_cast<std::size_t>(kind)]; }
+    std::size_t running() const { return running_; }
+    std::uint32_t total_slots() const { return total_slots_; }
+    std::size_t workers() const { return workers_.size(); }
+    /// Some connected worker has a device for this target.
+    bool has_device(const std::string& target) const;
+    /// Some connected worker can execute this class.
+    bool has_ability(const ClassSpec& spec) const;
+
+    /// Why the action is not running, from the predicates that decide() uses; "running on HOST" if it is.
+    std::string explain(ActionId action) const;
+
+  private:
+    struct QueueKey {
+        double rank = 0;
+        std::int64_t longest = 0;  ///< negated predicted microseconds
+        ActionId action;
+        auto operator<=>(const QueueKey&) const = default;
+    };
+    struct Campaign {
+        double used = 0;  ///< predicted seconds dispatched so far, the virtual time of fair sharing
+        std::int32_t priority = 0;
+        std::size_t waiting = 0;
+    };
+    struct Class {
+        ClassSpec spec;
+        std::map<CampaignId, std::set<QueueKey>> queues;
+        std::size_t waiting = 0;
+    };
+    struct Action {
+        ActionSpec spec;
+        std::vector<Request> requests;
+        QueueKey key;             ///< valid while waiting
+        CampaignId queued_under;  ///< valid while waiting
+        std::uint32_t attempts = 0;
+        std::uint32_t crashes = 0;
+        std::uint32_t diagnostics = 0;
+        WorkerId worker;  ///< none while waiting
+        std::int32_t device = -1;
+        std::uint32_t taken = 0;  ///< assignments it counts for on its worker (0 or 1: bundles share one)
+        std::uint64_t bundle = 0;
+        std::vector<WorkerId> excluded;  ///< workers that said they cannot
+    };
+    struct Worker {
+        WorkerSpec spec;
+        std::int32_t pool = 0;
+        std::uint32_t used = 0;          ///< assignments outstanding (a bundle counts once)
+        std::uint32_t helpers = 0;       ///< helper compiles outstanding
+        std::uint32_t device_slots = 0;  ///< slots taken by running measurements
+        std::int64_t memory_used = 0;
+        std::vector<bool> device_busy;
+        std::set<ActionId> running;
+        std::map<std::uint64_t, std::uint32_t> bundles;  ///< open bundle → items left
+    };
+    struct Pool {
+        std::vector<ClassSpec> abilities;
+        std::vector<DeviceSpec> devices;
+        std::vector<bool> can;                              ///< by class index
+        std::set<std::pair<std::uint32_t, WorkerId>> open;  ///< (used, worker) with credit left
+    };
+    struct Choice {
+        ClassId cls;
+        CampaignId campaign;
+        ActionId action;
+    };
+
+    static std::size_t index(ClassId cls) { return static_cast<std::size_t>(cls.value() - 1); }
+    bool pool_can(const Pool& pool, const ClassSpec& spec) const;
+    void enqueue(Action& action);
+    void dequeue(Action& action);
+    void release(Action& action);
+    bool has_credit(const Worker& worker) const;
+    void reopen(WorkerId id, Worker& worker, std::uint32_t used_before);
+    std::optional<Choice> best(const Pool& pool, const Worker& worker, WorkerId id) const;
+    int stage(TaskKind kind, const Pool& pool, const Worker& worker) const;
+    std::optional<std::int32_t> free_device(const Worker& worker, const std::string& target) const;
+    bool cpu_work_waits(const Pool& pool) const;
+    /// Empty: the action may start on this worker now; else the reason why not.
+    std::string blocked(const Action& action, WorkerId id, const Worker& worker, const Pool& pool) const;
+    void start(Action& action, WorkerId id, Worker& worker, std::int32_t device, std::uint64_t bundle);
+    void bundle_more(const Choice& first, WorkerId id, Worker& worker, std::uint64_t bundle, Dispatch& dispatch);
+
+    Options options_;
+    std::vector<Class> classes_;
+    std::map<ClassSpec, ClassId> class_ids_;
+    std::vector<Pool> pools_;
+    std::map<WorkerId, Worker> workers_;
+    std::map<ActionId, Action> actions_;
+    std::map<CampaignId, Campaign> campaigns_;
+    std::size_t waiting_by_kind_[kTaskKinds] = {};
+    std::size_t running_ = 0;
+    std::uint32_t total_slots_ = 0;
+    std::uint64_t next_bundle_ = 1;
+};
+
+}  // namespace tunefarm::schedule
