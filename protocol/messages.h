@@ -172,7 +172,10 @@ struct Input {
 
 struct Item {
     AttemptKey key;
-    std::string args;  ///< JSON object for the driver
+    /// JSON object. Build: {"name":…,"args":{…}} of one kernel (the worker numbers the kernels of its request).
+    /// Measure: {"problem":{…},"problem_name":…,"flop":…,"solutions":[names],"seed":n,"budget_us":n}, for the sampling
+    /// session. Every other kind: the driver's `args` as they are.
+    std::string args;
     bool operator==(const Item&) const = default;
 };
 
