@@ -42,6 +42,9 @@ struct BlockedValue {
 /// One value per block, the median of the block's values, in order of the block numbers.
 std::vector<BlockedValue> block_medians(const std::vector<BlockedValue>& values);
 
+/// median(a) / median(b) of each block that holds values of both, in order of the block numbers. Values are positive.
+std::vector<double> block_ratios(const std::vector<BlockedValue>& a, const std::vector<BlockedValue>& b);
+
 /// The comparison of a with b over the blocks that hold values of both.
 struct PairedComparison {
     std::int64_t blocks = 0;

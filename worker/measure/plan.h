@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -31,6 +32,7 @@ struct Row {
     bool passed = false;   ///< validate
     double error = 0;      ///< validate: what the driver measured
     double tolerance = 0;  ///< validate: what it allows
+    std::string message;   ///< validate: why it failed
     double us = 0;         ///< time: microseconds per launch
     std::int32_t launches = 1;
 };
@@ -92,7 +94,7 @@ class MeasurePlan {
         std::vector<BlockedValue> samples;
         std::int32_t warmups = 0;
         int deaths = 0;
-        bool validated = false;
+        double pass_us = 0;  ///< the cheapest sample so far, all launches; sizes the blocks
     };
     struct Entry {
         std::size_t solution = 0;
@@ -107,6 +109,7 @@ class MeasurePlan {
     void advance(Micros elapsed);
     void end_block();
     void screen(std::size_t leader, const std::vector<std::size_t>& racing);
+    bool decided(std::size_t leader, const std::vector<std::size_t>& racing) const;
     void finish(SolutionStatus unsettled);
     bool tight(const Entrant& entrant) const;
 
