@@ -30,7 +30,7 @@ def check_results(document):
     assert len(kernels) >= 40, f"only {len(kernels)} kernels"
     assert winners, "no winner"
     for row in winners:
-        assert row["validation"] == "passed", f"a winner that is not validated: {row}"
+        assert row["validation"] == "PASSED", f"a winner that is not validated: {row}"
         assert row["ci_low_us"] <= row["median_us"] <= row["ci_high_us"], f"an interval without its median: {row}"
     print(f"{len(steps)} steps, {len(kernels)} kernels, {len(winners)} winners, all validated")
 
