@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that what the pages say exists: relative links, files named in commands, and subcommands of ./tunefarm."""
+"""Checks that what the pages say exists: relative links, files named in text and commands, and subcommands of ./tunefarm."""
 import pathlib
 import re
 import subprocess
@@ -8,6 +8,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAUNCHER_WORDS = {"test", "build", "--no-install", "--help"}
+FOLDERS = "base|protocol|storage|coordinator|worker|cli|tests|docs|examples|benchmarks|cmake|ansible|\\.ci"
+PATH = re.compile(rf"`((?:{FOLDERS})/[\w./-]*)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -33,6 +35,9 @@ def main():
         for link in LINK.findall(re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)):
             if not link.startswith(("http:", "https:", "mailto:")) and not (page.parent / link).exists():
                 problems.append(f"{page.relative_to(ROOT)}: the link {link} leads nowhere")
+        for path in PATH.findall(text):
+            if not (ROOT / path).exists():
+                problems.append(f"{page.relative_to(ROOT)}: there is no {path}")
         for line in commands(text):
             words = line.split()[1:]
             for word in words:
