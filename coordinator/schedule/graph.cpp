@@ -274,13 +274,18 @@ bool Graph::kernel_ok(StepId id, std::int32_t kernel) const {
     return steps_.at(id).kernel_ok[static_cast<std::size_t>(kernel)];
 }
 
-std::int64_t Graph::open_tasks(CampaignId id) const {
-    std::int64_t open = campaigns_.at(id).splits_open;
+std::array<std::int64_t, kTaskKinds> Graph::open_tasks(CampaignId id) const {
+    std::array<std::int64_t, kTaskKinds> open{};
+    const auto add = [&](TaskKind kind, std::int64_t count) { open[static_cast<std::size_t>(kind)] += count; };
+    add(TaskKind::kSplit, campaigns_.at(id).splits_open);
     for (const auto& [step_id, step] : steps_) {
         if (step.campaign != id || step.ended) continue;
-        open += 2;  // finish or conclude, and one for what is between
-        open += step.kernels - step.builds_ended;
-        if (step.spec.measured) open += step.problems - step.measures_ended;
+        if (step.prepare == Part::kWaiting || step.prepare == Part::kReady) add(TaskKind::kPrepare, 1);
+        if (step.helper == Part::kReady) add(TaskKind::kHelper, 1);
+        add(TaskKind::kBuild, step.kernels - step.builds_ended);
+        if (step.finish != Part::kOk) add(TaskKind::kFinish, 1);
+        if (step.spec.measured) add(TaskKind::kMeasure, step.problems - step.measures_ended);
+        add(TaskKind::kConclude, 1);
     }
     return open;
 }

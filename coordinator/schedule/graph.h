@@ -4,6 +4,7 @@
 // No clock, no I/O. Single-threaded. Steps, not tasks, are objects: ten million kernels are counters and one cost each.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -80,8 +81,8 @@ class Graph {
     std::pair<std::int32_t, std::int32_t> built(StepId step) const;
     bool has_helper(StepId step) const { return steps_.at(step).helper != Part::kNone; }
     bool kernel_ok(StepId step, std::int32_t kernel) const;
-    /// Tasks of the campaign that have not ended, as far as they are known.
-    std::int64_t open_tasks(CampaignId campaign) const;
+    /// Tasks of the campaign that have not ended, by kind, as far as they are known.
+    std::array<std::int64_t, kTaskKinds> open_tasks(CampaignId campaign) const;
 
   private:
     enum class Part : std::uint8_t { kNone, kWaiting, kReady, kOk, kFailed };

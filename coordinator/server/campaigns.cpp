@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: MIT
+#include "coordinator/server/campaigns.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/plan/gates.h"
+#include "coordinator/plan/normalised.h"
+
+namespace tunefarm::server {
+namespace {
+
+using nlohmann::json;
+using schedule::ReadyTask;
+using storage::Record;
+
+// Until a step is prepared its size is guessed from its permutations; larger steps are taken to be pruned.
+constexpr double kGuessedKernelSeconds = 0.3;
+constexpr double kGuessedKernels = 2000;
+constexpr double kGuessedProblemSeconds = 10;
+
+std::int64_t size_of(const std::string& text) {
+    return static_cast<std::int64_t>(text.size());
+}
+
+/// One line for people out of a driver's message.
+std::string first_line(const std::string& text) {
+    return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+Digest campaign_key(const CampaignRequest& request) {
+    Hasher hasher;
+    hasher.add_field("tunefarm campaign 1");
+    hasher.add_field(request.build_only ? "build-only" : "measure");
+    for (const CampaignConfig& config : request.configs) {
+        hasher.add_field(config.config.path).add_field(config.config.toolchain).add_field(config.normalised);
+    }
+    hasher.add_field("targets");
+    for (const std::string& target : request.targets) hasher.add_field(target);
+    return hasher.finish();
+}
+
+Status Campaigns::add(CampaignId id, const CampaignRequest& request, const storage::OpenCampaign* resume, Instant now,
+                      std::vector<Record>& out) {
+    Campaign campaign;
+    if (resume != nullptr) campaign.record = resume->record;
+    campaign.record.id = id;
+    campaign.record.name = request.name;
+    campaign.record.state = "running";
+    campaign.record.key = campaign_key(request);
+    campaign.record.options = json{{"targets", request.targets}, {"build_only", request.build_only}}.dump();
+    if (resume == nullptr) campaign.record.created = now;
+    campaign.targets = request.targets;
+    campaign.measured_targets = request.build_only ? std::vector<std::string>{} : request.measured_targets;
+    campaign.build_only = request.build_only;
+    if (resume != nullptr) {
+        for (const storage::StepRecord& step : resume->steps) {
+            campaign.old_steps[{step.config.value(), step.target, step.index}] = step.id;
+        }
+        for (const storage::TaskRecord& task : resume->tasks) {
+            campaign.old_tasks[{task.step, task.kind, task.index}] = task;
+        }
+    }
+    out.emplace_back(campaign.record);
+    graph_.add_campaign(id, static_cast<std::int32_t>(request.configs.size()));
+    for (std::size_t i = 0; i < request.configs.size(); ++i) {
+        const CampaignConfig& from = request.configs[i];
+        TUNEFARM_ASSIGN(const Digest normalised, artifacts_.put(from.normalised));
+        Config config;
+        config.campaign = id;
+        config.record.id =
+            resume != nullptr && i < resume->configs.size() ? resume->configs[i].id : ids_.take(ids_.last.config);
+        config.record.campaign = id;
+        config.record.path = from.config.path;
+        config.record.toolchain = from.config.toolchain;
+        config.record.content = from.content;
+        config.record.normalised = normalised;
+        config.config = std::make_shared<const plan::Config>(from.config);
+        config.normalised_size = size_of(from.normalised);
+        config.split_task = ids_.take(ids_.last.task);
+        if (resume != nullptr) {
+            for (const storage::TaskRecord& task : resume->tasks) {
+                // Splits have no step; they come in the order of the configs.
+                if (task.kind == TaskKind::kSplit && task.index == static_cast<std::int32_t>(i)) {
+                    config.split_task = task.id;
+                }
+            }
+        }
+        campaign.configs.push_back(config.record.id);
+        out.emplace_back(config.record);
+        graph_.add_config(id, config.record.id);
+        configs_.insert_or_assign(config.record.id, std::move(config));
+    }
+    campaigns_.insert_or_assign(id, std::move(campaign));
+    return {};
+}
+
+TaskId Campaigns::task_id(const ReadyTask& task) const {
+    if (task.kind == TaskKind::kSplit) return configs_.at(task.config).split_task;
+    const Step& step = steps_.at(task.step);
+    const auto inner = [&](std::int64_t offset) { return TaskId(step.first_inner.value() + offset); };
+    switch (task.kind) {
+        case TaskKind::kPrepare: return step.first_task;
+        case TaskKind::kFinish: return TaskId(step.first_task.value() + 1);
+        case TaskKind::kConclude: return TaskId(step.first_task.value() + 2);
+        case TaskKind::kHelper: return inner(0);
+        case TaskKind::kBuild: return inner(1 + task.index);
+        case TaskKind::kMeasure: return inner(1 + step.kernel_count + task.index);
+        case TaskKind::kSplit:
+        case TaskKind::kNoop: break;
+    }
+    return TaskId{};
+}
+
+storage::TaskRecord Campaigns::task_record(const ReadyTask& task) const {
+    storage::TaskRecord record;
+    record.id = task_id(task);
+    record.step = task.step;
+    record.campaign = task.campaign;
+    record.kind = task.kind;
+    record.index = task.index;
+    if (task.kind == TaskKind::kSplit) {
+        const auto& configs = campaigns_.at(task.campaign).configs;
+        record.index =
+            static_cast<std::int32_t>(std::find(configs.begin(), configs.end(), task.config) - configs.begin());
+    }
+    return record;
+}
+
+bool Campaigns::executed_before(const ReadyTask& task) const {
+    const storage::TaskRecord now = task_record(task);
+    const storage::TaskRecord* old = old_task(task.campaign, task.step, task.kind, now.index);
+    return old != nullptr && old->state == "done" && !old->cached;
+}
+
+const storage::TaskRecord* Campaigns::old_task(CampaignId id, StepId step, TaskKind kind, std::int32_t index) const {
+    const Campaign& campaign = campaigns_.at(id);
+    const auto it = campaign.old_tasks.find({step, kind, index});
+    return it == campaign.old_tasks.end() ? nullptr : &it->second;
+}
+
+void Campaigns::write_tasks(const Step& step, TaskKind kind, std::int32_t count, std::vector<Record>& out) const {
+    for (std::int32_t i = 0; i < count; ++i) {
+        const storage::TaskRecord* old = old_task(step.record.campaign, step.record.id, kind, i);
+        if (old != nullptr && old->state == "done") continue;
+        storage::TaskRecord record =
+            task_record(ReadyTask{step.record.campaign, step.record.config, step.record.id, kind, i});
+        record.state = "waiting";
+        out.emplace_back(std::move(record));
+    }
+}
+
+Result<std::optional<ActionDraft>> Campaigns::draft(const ReadyTask& task, std::vector<Record>& out) {
+    const Config& config = configs_.at(task.config);
+    const protocol::Input config_input{"config", "", config.record.normalised,
+                                       static_cast<std::uint64_t>(config.normalised_size)};
+    ActionDraft draft;
+    draft.kind = task.kind;
+    draft.toolchain = config.record.toolchain;
+    draft.args = "{}";
+    if (task.kind == TaskKind::kSplit) {
+        draft.target = "*";
+        draft.inputs.push_back(config_input);
+        draft.description = config.record.path;
+        return std::optional(std::move(draft));
+    }
+    Step& step = steps_.at(task.step);
+    const std::string where = config.record.path + " step " + std::to_string(step.record.index);
+    draft.target = step.record.target;
+    draft.description = where;
+    switch (task.kind) {
+        case TaskKind::kPrepare:
+            draft.inputs.push_back(config_input);
+            draft.args = json{{"unit", step.unit}}.dump();
+            draft.cost = std::max(1.0, static_cast<double>(step.record.fork_permutations) / 100.0);
+            break;
+        case TaskKind::kHelper:
+            draft.inputs.push_back(protocol::Input{"source", "", step.helper_source->digest, step.helper_source->size});
+            draft.description = "helper of " + where;
+            break;
+        case TaskKind::kBuild: {
+            const StepDocument::Kernel& kernel = step.document->kernels[static_cast<std::size_t>(task.index)];
+            draft.args = R"({"args":)" + kernel.args + R"(,"name":")" + kernel.name + "\"}";
+            draft.description = kernel.name;
+            draft.cost = kernel.cost;
+            break;
+        }
+        case TaskKind::kFinish: return std::optional(draft_finish(step));
+        case TaskKind::kConclude: {
+            TUNEFARM_ASSIGN(ActionDraft conclude, draft_conclude(step, out));
+            return std::optional(std::move(conclude));
+        }
+        case TaskKind::kMeasure: {
+            const storage::TaskRecord* old = old_task(task.campaign, task.step, TaskKind::kMeasure, task.index);
+            if (old != nullptr && old->state == "done") {
+                TUNEFARM_ASSIGN(const storage::MeasuredProblem measured, memory_.measured(task.step, task.index));
+                problem_state(step, task.index).restore(measured);
+                graph_.task_ended(task.step, task.kind, task.index, true, "");
+                return std::optional<ActionDraft>();
+            }
+            return std::optional(draft_measure(step, task.index));
+        }
+        case TaskKind::kSplit:
+        case TaskKind::kNoop: break;
+    }
+    return std::optional(std::move(draft));
+}
+
+ActionDraft Campaigns::draft_finish(const Step& step) const {
+    ActionDraft draft;
+    draft.kind = TaskKind::kFinish;
+    draft.toolchain = configs_.at(step.record.config).record.toolchain;
+    draft.target = step.record.target;
+    draft.args = "{}";
+    draft.description = configs_.at(step.record.config).record.path + " step " + std::to_string(step.record.index);
+    draft.inputs.push_back(
+        protocol::Input{"step", "", step.record.document, static_cast<std::uint64_t>(step.document_size)});
+    for (std::size_t i = 0; i < step.kernels.size(); ++i) {
+        const protocol::Output& object = step.kernels[i];
+        if (object.digest.is_zero()) continue;
+        draft.inputs.push_back(protocol::Input{"kernels", step.document->kernels[i].name, object.digest, object.size});
+    }
+    draft.cost = std::max(1.0, static_cast<double>(step.kernels.size()) / 20.0);
+    return draft;
+}
+
+ActionDraft Campaigns::draft_measure(Step& step, std::int32_t index) const {
+    const StepDocument::Problem& problem = step.document->problems[static_cast<std::size_t>(index)];
+    json solutions = json::array();
+    for (const StepDocument::Solution& solution : step.document->solutions) {
+        if (!step.kernels[static_cast<std::size_t>(solution.kernel)].digest.is_zero()) {
+            solutions.push_back(solution.name);
+        }
+    }
+    ActionDraft draft;
+    draft.kind = TaskKind::kMeasure;
+    draft.toolchain = configs_.at(step.record.config).record.toolchain;
+    draft.target = step.record.target;
+    draft.cacheable = false;
+    draft.description = configs_.at(step.record.config).record.path + " step " + std::to_string(step.record.index) +
+                        " problem " + problem.name;
+    draft.args = json{{"problem", json::parse(problem.json)},
+                      {"problem_name", problem.name},
+                      {"flop", problem.flop},
+                      {"solutions", std::move(solutions)},
+                      {"seed", step.record.id.value() * 1000 + index}}
+                     .dump();
+    for (const protocol::Output& member : step.bundle) {
+        draft.inputs.push_back(protocol::Input{member.name, "", member.digest, member.size});
+    }
+    if (step.helper_object) {
+        draft.inputs.push_back(protocol::Input{"helper", "", step.helper_object->digest, step.helper_object->size});
+    }
+    return draft;
+}
+
+Result<ActionDraft> Campaigns::draft_conclude(Step& step, std::vector<Record>& out) {
+    ActionDraft draft;
+    draft.kind = TaskKind::kConclude;
+    draft.toolchain = configs_.at(step.record.config).record.toolchain;
+    draft.target = step.record.target;
+    draft.description = configs_.at(step.record.config).record.path + " step " + std::to_string(step.record.index);
+    draft.args =
+        json{{"unit", step.unit}, {"group_name", step.record.group_name}, {"end", step.measured ? "measured" : "built"}}
+            .dump();
+    draft.inputs.push_back(
+        protocol::Input{"step", "", step.record.document, static_cast<std::uint64_t>(step.document_size)});
+    if (!step.measured) return draft;
+    json results = json::array();
+    for (auto& [index, state] : step.problems) {
+        const Decision decision = state->decide();
+        for (storage::ResultRecord& record :
+             state->results(decision, step.document->problems[static_cast<std::size_t>(index)].flop)) {
+            out.emplace_back(std::move(record));
+        }
+        for (json& row : json::parse(state->results_json(decision, *step.document))) results.push_back(std::move(row));
+    }
+    const std::string text = json{{"version", 1}, {"results", std::move(results)}}.dump();
+    TUNEFARM_ASSIGN(const Digest digest, artifacts_.put(text));
+    draft.inputs.push_back(protocol::Input{"results", "", digest, static_cast<std::uint64_t>(text.size())});
+    return draft;
+}
+
+void Campaigns::ended(const ReadyTask& task, const ActionEnd& end, std::vector<Record>& out) {
+    if (task.kind == TaskKind::kSplit) {
+        split_ended(configs_.at(task.config), end, out);
+        return;
+    }
+    Step& step = steps_.at(task.step);
+    // A step that has failed or was cancelled wants nothing more from what was still running.
+    if (step.record.state == "ended") return;
+    switch (task.kind) {
+        case TaskKind::kPrepare: prepare_ended(step, end, out); return;
+        case TaskKind::kHelper:
+            if (end.ok && !end.outputs.empty()) step.helper_object = end.outputs.front();
+            break;
+        case TaskKind::kBuild:
+            if (end.ok && !end.outputs.empty())
+                step.kernels[static_cast<std::size_t>(task.index)] = end.outputs.front();
+            break;
+        case TaskKind::kFinish: step.bundle = end.outputs; break;
+        case TaskKind::kConclude: conclude_ended(step, end, out); break;
+        case TaskKind::kSplit:
+        case TaskKind::kMeasure:
+        case TaskKind::kNoop: break;
+    }
+    std::string message = end.message;
+    if (!end.ok && !end.log.empty() && message.find(end.log) == std::string::npos) message += "\n" + end.log;
+    graph_.task_ended(task.step, task.kind, task.index, end.ok, message);
+}
+
+void Campaigns::split_ended(Config& config, const ActionEnd& end, std::vector<Record>& out) {
+    Campaign& campaign = campaigns_.at(config.campaign);
+    std::string wrong;
+    std::vector<plan::Unit> units;
+    if (end.ok) {
+        auto parsed = plan::parse_units(end.result);
+        if (parsed.ok()) {
+            units = std::move(parsed).value();
+        } else {
+            wrong = config.record.path + ": split: " + parsed.error().message;
+        }
+    } else {
+        const json detail = json::parse(end.result, nullptr, false);
+        const bool located = detail.is_object() && detail.contains("path") && detail["path"].is_string();
+        wrong = (located ? plan::place_of(*config.config, detail["path"].get<std::string>()) : config.record.path) +
+                ": " + end.message;
+    }
+    for (const plan::Unit& unit : units) {
+        if (unit.result_driven && wrong.empty()) {
+            wrong = config.record.path + ": step " + std::to_string(unit.index) + " (" + unit.problem +
+                    "): its Backend reads each evaluation's results; such searches cannot be run yet. Remove "
+                    "`Backend` to measure all permutations";
+        }
+    }
+    if (!wrong.empty()) {
+        campaign.input_errors.push_back(wrong);
+        graph_.split_failed(config.record.id, wrong);
+        return;
+    }
+    add_steps(config, units, out);
+}
+
+void Campaigns::add_steps(Config& config, const std::vector<plan::Unit>& units, std::vector<Record>& out) {
+    Campaign& campaign = campaigns_.at(config.campaign);
+    const auto gates = plan::gates_of(units);
+    std::vector<schedule::NewStep> steps;
+    for (const std::string& target : campaign.targets) {
+        const bool measured =
+            std::count(campaign.measured_targets.begin(), campaign.measured_targets.end(), target) > 0;
+        const std::size_t first = steps.size();
+        for (const plan::Unit& unit : units) {
+            Step step;
+            step.unit = unit.index;
+            step.measured = measured;
+            storage::StepRecord& record = step.record;
+            record.index = static_cast<std::int32_t>(unit.index);
+            const auto old = campaign.old_steps.find({config.record.id.value(), target, record.index});
+            record.id = old != campaign.old_steps.end() ? old->second : ids_.take(ids_.last.step);
+            record.campaign = config.campaign;
+            record.config = config.record.id;
+            record.target = target;
+            record.problem = unit.problem;
+            record.group_name = unit.group_name.value_or("");
+            record.cache_key = unit.cache_key.value_or("");
+            record.fork_permutations = static_cast<std::int64_t>(unit.fork_permutations);
+            record.size_entries = static_cast<std::int64_t>(unit.size_entries);
+            record.state = "waiting";
+            const auto old_prepare = campaign.old_tasks.find({record.id, TaskKind::kPrepare, 0});
+            step.first_task =
+                old_prepare != campaign.old_tasks.end() ? old_prepare->second.id : ids_.take(ids_.last.task, 3);
+            const double kernels = std::min(kGuessedKernels, static_cast<double>(unit.fork_permutations));
+            schedule::NewStep planned;
+            planned.id = record.id;
+            planned.measured = measured;
+            planned.cpu_seconds = kernels * kGuessedKernelSeconds;
+            planned.device_seconds =
+                measured ? kGuessedProblemSeconds * static_cast<double>(unit.problem_sizes.size()) : 0;
+            steps.push_back(planned);
+            out.emplace_back(record);
+            const auto it = steps_.insert_or_assign(record.id, std::move(step)).first;
+            for (const TaskKind kind : {TaskKind::kPrepare, TaskKind::kFinish, TaskKind::kConclude}) {
+                write_tasks(it->second, kind, 1, out);
+            }
+        }
+        for (const plan::Gate& gate : gates.value_or(std::vector<plan::Gate>{})) {
+            schedule::NewStep& waiter = steps[first + gate.waiter];
+            const StepId holder = steps[first + gate.holder].id;
+            (gate.waiting_task == TaskKind::kPrepare ? waiter.prepare_after : waiter.conclude_after) = holder;
+            out.emplace_back(
+                storage::GateRecord{waiter.id, holder, to_string(gate.reason), gate.waiting_task, gate.held_task});
+        }
+    }
+    graph_.split_done(config.record.id, steps);
+}
+
+void Campaigns::prepare_ended(Step& step, const ActionEnd& end, std::vector<Record>& out) {
+    Status accepted = end.ok ? accept_document(step, end, out) : Status(Error{ErrorKind::kInput, end.message});
+    if (!accepted.ok()) {
+        graph_.task_ended(step.record.id, TaskKind::kPrepare, 0, false, accepted.error().message);
+        return;
+    }
+    schedule::PreparedStep prepared;
+    for (const StepDocument::Kernel& kernel : step.document->kernels) prepared.kernel_costs.push_back(kernel.cost);
+    prepared.helper = step.helper_source.has_value();
+    prepared.problems = static_cast<std::int32_t>(step.document->problems.size());
+    graph_.prepared(step.record.id, std::move(prepared));
+}
+
+Status Campaigns::accept_document(Step& step, const ActionEnd& end, std::vector<Record>& out) {
+    const protocol::Output* document = nullptr;
+    for (const protocol::Output& output : end.outputs) {
+        if (output.name == "step") document = &output;
+        if (output.name == "helper") step.helper_source = output;
+    }
+    if (document == nullptr) return Error{ErrorKind::kCorruption, "prepare wrote no step document"};
+    TUNEFARM_ASSIGN(const std::string text, artifacts_.get(document->digest));
+    TUNEFARM_ASSIGN(StepDocument parsed, parse_step_document(text));
+    step.record.document = document->digest;
+    step.document_size = size_of(text);
+    step.kernels.resize(parsed.kernels.size());
+    step.kernel_count = static_cast<std::int32_t>(parsed.kernels.size());
+    step.document = std::make_unique<StepDocument>(std::move(parsed));
+    const StepDocument& doc = *step.document;
+    const auto kernels = static_cast<std::int32_t>(doc.kernels.size());
+    const auto problems = static_cast<std::int32_t>(doc.problems.size());
+    const StepId id = step.record.id;
+    const storage::TaskRecord* old = old_task(step.record.campaign, id, TaskKind::kBuild, 0);
+    step.first_inner =
+        old != nullptr ? TaskId(old->id.value() - 1) : ids_.take(ids_.last.task, std::int64_t{1} + kernels + problems);
+    out.emplace_back(step.record);
+    for (std::int32_t i = 0; i < kernels; ++i) {
+        out.emplace_back(storage::KernelRecord{id, i, doc.kernels[static_cast<std::size_t>(i)].name});
+    }
+    for (std::size_t i = 0; i < doc.solutions.size(); ++i) {
+        const StepDocument::Solution& solution = doc.solutions[i];
+        out.emplace_back(storage::SolutionRecord{id, static_cast<std::int32_t>(i), solution.name, solution.kernel,
+                                                 solution.parameters});
+    }
+    for (std::int32_t i = 0; i < problems; ++i) {
+        const StepDocument::Problem& problem = doc.problems[static_cast<std::size_t>(i)];
+        out.emplace_back(storage::ProblemRecord{id, i, problem.name, problem.sizes, problem.flop});
+    }
+    if (step.helper_source) write_tasks(step, TaskKind::kHelper, 1, out);
+    write_tasks(step, TaskKind::kBuild, kernels, out);
+    if (step.measured) write_tasks(step, TaskKind::kMeasure, problems, out);
+    return {};
+}
+
+void Campaigns::conclude_ended(Step& step, const ActionEnd& end, std::vector<Record>& out) {
+    for (const protocol::Output& output : end.outputs) {
+        out.emplace_back(storage::StepFileRecord{step.record.id, output.name, output.digest,
+                                                 static_cast<std::int64_t>(output.size)});
+    }
+    bool any_simulated = false;
+    for (const auto& [index, state] : step.problems) any_simulated = any_simulated || state->simulated();
+    if (any_simulated) step.record.end = StepEnd::kSimulated;
+}
+
+void Campaigns::flush_changes(Instant now, std::vector<Record>& out) {
+    std::vector<CampaignId> touched;
+    for (const schedule::StepChange& change : graph_.take_changes()) {
+        Step& step = steps_.at(change.step);
+        step.record.state = change.state;
+        const bool simulated = step.record.end == StepEnd::kSimulated && change.end == StepEnd::kMeasured;
+        if (!simulated) step.record.end = change.end;
+        step.record.message = change.message;
+        out.emplace_back(step.record);
+        if (change.end == StepEnd::kNone) continue;
+        if (change.end == StepEnd::kFailed) {
+            campaigns_.at(step.record.campaign)
+                .failures.push_back(configs_.at(step.record.config).record.path + " step " +
+                                    std::to_string(step.record.index) + " (" + step.record.target +
+                                    "): " + change.message);
+        }
+        step.document.reset();
+        step.problems.clear();
+        step.kernels.clear();
+    }
+    for (auto& [id, campaign] : campaigns_) {
+        if (campaign.over) continue;
+        std::string state;
+        switch (graph_.state(id)) {
+            case schedule::CampaignState::kSplitting:
+            case schedule::CampaignState::kRunning: continue;
+            case schedule::CampaignState::kRejected: state = "rejected"; break;
+            case schedule::CampaignState::kDone: state = "done"; break;
+            case schedule::CampaignState::kFailed: state = "failed"; break;
+            case schedule::CampaignState::kCancelled: state = "cancelled"; break;
+        }
+        campaign.over = true;
+        campaign.record.state = state;
+        campaign.record.ended = now;
+        out.emplace_back(campaign.record);
+        ended_.push_back(id);
+    }
+}
+
+void Campaigns::interrupt(CampaignId id, std::vector<Record>& out) {
+    Campaign& campaign = campaigns_.at(id);
+    if (campaign.over) return;
+    campaign.record.state = "interrupted";
+    out.emplace_back(campaign.record);
+}
+
+MeasuredProblemState& Campaigns::problem_state(Step& step, std::int32_t problem) {
+    auto& state = step.problems[problem];
+    if (!state) state = std::make_unique<MeasuredProblemState>(step.record.id, problem, *step.document);
+    return *state;
+}
+
+void Campaigns::begin_measure(StepId id, std::int32_t problem, std::uint32_t attempt, const std::string& device,
+                              bool simulated) {
+    Step& step = steps_.at(id);
+    if (step.document) problem_state(step, problem).begin_attempt(attempt, device, simulated);
+}
+
+Status Campaigns::measure_row(StepId id, std::int32_t problem, const std::string& row, std::vector<Record>& out) {
+    Step& step = steps_.at(id);
+    if (!step.document) return {};
+    return problem_state(step, problem).row(row, out);
+}
+
+}  // namespace tunefarm::server

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// The coordinator's state machine: messages of workers in; assignments, acknowledgements and records out. It owns the
+// action table and the attempts, and asks the pure core (schedule/) what may run and where. No sockets, threads or
+// clock: `now` comes with every call, the world is behind seams.h. Single-threaded.
+//
+// Order of durability: artifacts are in the store before a result arrives; the result's records are submitted to the
+// journal; only when their ticket is committed is the result acknowledged to the worker.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "coordinator/schedule/graph.h"
+#include "coordinator/schedule/predictor.h"
+#include "coordinator/schedule/scheduler.h"
+#include "coordinator/server/campaigns.h"
+#include "coordinator/server/seams.h"
+
+namespace tunefarm::server {
+
+struct CoreOptions {
+    std::string farm = "farm";
+    std::string artifacts_endpoint;
+    Micros heartbeat{1'000'000};
+    Micros dead_after{15'000'000};
+    schedule::Scheduler::Options scheduler;
+};
+
+/// For progress lines: what is done, what runs, how far from the bound.
+struct Progress {
+    std::int64_t done = 0;  ///< tasks, cached ones included
+    std::int64_t failed = 0;
+    std::int64_t running = 0;
+    std::int64_t left = 0;     ///< as far as they are known, running ones included
+    double lower_bound_s = 0;  ///< of the campaign from its start: work seen and predicted over the farm's capacity
+    double left_s = 0;         ///< predicted time until the end
+};
+
+class Core {
+  public:
+    /// All references must outlive it.
+    Core(CoreOptions options, Transport& transport, Journal& journal, Memory& memory, Artifacts& artifacts,
+         const storage::LastIds& last);
+
+    void message(const std::string& peer, const protocol::FromWorker& message, Instant now);
+    /// A frame that could not be decoded; the peer is told what to do about it.
+    void bad_frame(const std::string& peer, const Error& error);
+    /// Commits progressed: acknowledges what they cover.
+    void committed();
+    /// Call at least once per heartbeat: heartbeats out, silent workers lost.
+    void tick(Instant now);
+
+    /// `resume`: the unfinished campaign of this key, if there is one.
+    Result<CampaignId> submit(const CampaignRequest& request, const storage::OpenCampaign* resume, Instant now);
+    void cancel(CampaignId campaign, Instant now);
+    /// Campaigns that run become "interrupted"; workers are told to stop (or to finish what runs).
+    void shut_down(bool drain, const std::string& reason);
+
+    schedule::CampaignState state(CampaignId campaign) const { return graph_.state(campaign); }
+    const std::vector<std::string>& input_errors(CampaignId id) const { return campaigns_.input_errors(id); }
+    const std::vector<std::string>& failures(CampaignId id) const { return campaigns_.failures(id); }
+    Progress progress(CampaignId campaign) const;
+    std::size_t workers() const { return peers_.size(); }
+    /// What connected workers say they lack for this toolchain and target, for messages.
+    std::vector<std::string> missing(const std::string& toolchain, const std::string& target) const;
+    bool can(TaskKind kind, const std::string& toolchain, const std::string& target) const;
+    bool has_device(const std::string& target) const { return scheduler_.has_device(target); }
+    /// Targets of the connected devices, in the order of their workers.
+    std::vector<std::string> device_targets() const;
+
+  private:
+    struct Peer {
+        WorkerId id;
+        std::string peer;
+        protocol::Hello hello;
+        Instant connected;
+        Instant last_seen;
+        std::uint32_t slots = 0;
+    };
+    struct Action {
+        ActionDraft draft;
+        Digest key;
+        schedule::ClassId cls;
+        std::vector<schedule::ReadyTask> requesters;
+        schedule::Prediction prediction;
+        std::uint32_t attempt = 0;  ///< the last one
+        WorkerId worker;            ///< none while it waits
+        Instant sent;               ///< of the last attempt
+        std::uint64_t rows = 0;     ///< received from the last attempt
+    };
+    /// Finished, but perhaps not yet visible to Memory.
+    struct Recent {
+        ActionId id;
+        ActionEnd end;
+        bool cacheable = false;
+    };
+    struct Sums {
+        std::array<Micros, kTaskKinds> busy{};
+        std::array<std::int64_t, kTaskKinds> executed{};
+        std::int64_t done = 0;
+        std::int64_t failed = 0;
+    };
+
+    // workers
+    void on(const std::string& peer, const protocol::Hello& hello, Instant now);
+    void on(Peer& peer, const protocol::WorkerHeartbeat& heartbeat);
+    void on(Peer& peer, const protocol::Credit& credit);
+    void on(Peer& peer, const protocol::Rows& rows);
+    void on(Peer& peer, const protocol::AttemptResult& result);
+    void lose(WorkerId worker, Instant now, const std::string& reason);
+    Peer* find(const std::string& peer);
+    void record_worker(const Peer& peer, Instant lost);
+
+    // actions
+    void pump(Instant now);
+    void request(const schedule::ReadyTask& task);
+    bool bind(ActionDraft& draft);
+    bool answer_from_cache(const schedule::ReadyTask& task, const Digest& key, ActionId& id, std::uint32_t& attempts);
+    void dispatch(const schedule::Dispatch& dispatch, Instant now);
+    void finish(ActionId id, Action& action, Outcome outcome, ActionEnd end);
+    void tell(const schedule::ReadyTask& task, ActionId id, const ActionEnd& end, bool cached);
+    void record_action(ActionId id, const Action& action, const ActionEnd* end, Outcome outcome, bool cacheable);
+    storage::AttemptRecord attempt_record(ActionId id, const Action& action) const;
+    void submit_records();
+
+    CoreOptions options_;
+    Transport& transport_;
+    Journal& journal_;
+    Memory& memory_;
+    Artifacts& artifacts_;
+    IdSource ids_;
+    schedule::Graph graph_;
+    schedule::Scheduler scheduler_;
+    schedule::Predictor predictor_;
+    Campaigns campaigns_;
+
+    std::map<WorkerId, Peer> peers_;
+    std::map<std::string, WorkerId> peer_ids_;
+    std::map<ActionId, Action> live_;
+    std::map<Digest, ActionId> live_by_key_;
+    std::map<Digest, Recent> recent_;
+    std::deque<std::pair<std::uint64_t, Digest>> recent_tickets_;
+    std::vector<Digest> recent_new_;  ///< of the records not yet submitted
+    std::map<std::tuple<TaskKind, std::string, std::string>, Digest> bindings_;
+    std::vector<schedule::ReadyTask> unbound_;  ///< ready, but no connected worker has the toolchain for it
+    std::map<CampaignId, Sums> sums_;
+
+    std::vector<storage::Record> records_;                         ///< of the event in hand: one transaction
+    std::vector<std::pair<WorkerId, protocol::AttemptKey>> acks_;  ///< of the event in hand
+    std::deque<std::pair<std::uint64_t, std::pair<WorkerId, protocol::AttemptKey>>> unacked_;
+    Instant last_heartbeat_;
+    bool stopping_ = false;
+};
+
+}  // namespace tunefarm::server

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// Core: who is connected, and what they say.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "coordinator/server/core.h"
+
+namespace tunefarm::server {
+namespace {
+
+using nlohmann::json;
+
+// Assignments beyond the slots: enough that a slot never waits for a round trip, few enough that a late better choice
+// still gets through.
+std::uint32_t prefetch_of(std::uint32_t slots) {
+    return std::min(slots, 2 + slots / 8);
+}
+
+std::string hex(const std::array<std::uint8_t, 16>& bytes) {
+    static constexpr char kDigits[] = "0123456789abcdef";
+    std::string out;
+    for (const std::uint8_t b : bytes) {
+        out.push_back(kDigits[b >> 4]);
+        out.push_back(kDigits[b & 15]);
+    }
+    return out;
+}
+
+}  // namespace
+
+Core::Peer* Core::find(const std::string& peer) {
+    const auto it = peer_ids_.find(peer);
+    return it == peer_ids_.end() ? nullptr : &peers_.at(it->second);
+}
+
+void Core::message(const std::string& from, const protocol::FromWorker& message, Instant now) {
+    if (const auto* hello = std::get_if<protocol::Hello>(&message)) {
+        on(from, *hello, now);
+    } else if (Peer* peer = find(from)) {
+        peer->last_seen = now;
+        if (const auto* heartbeat = std::get_if<protocol::WorkerHeartbeat>(&message)) on(*peer, *heartbeat);
+        if (const auto* credit = std::get_if<protocol::Credit>(&message)) on(*peer, *credit);
+        if (const auto* rows = std::get_if<protocol::Rows>(&message)) on(*peer, *rows);
+        if (const auto* result = std::get_if<protocol::AttemptResult>(&message)) on(*peer, *result);
+        if (const auto* bye = std::get_if<protocol::Goodbye>(&message))
+            lose(peer->id, now, "said goodbye: " + bye->reason);
+    } else {
+        // A worker that outlived a restart of the coordinator, or was taken for lost: it must say hello again.
+        transport_.send(from, protocol::Refused{"unknown connection: say hello"});
+    }
+    pump(now);
+}
+
+void Core::bad_frame(const std::string& peer, const Error& error) {
+    log::warning("a message was refused: " + error.message);
+    if (error.kind == ErrorKind::kUnsupported) transport_.send(peer, protocol::Refused{error.message});
+}
+
+void Core::on(const std::string& from, const protocol::Hello& hello, Instant now) {
+    for (const auto& [id, peer] : peers_) {
+        if (peer.hello.host != hello.host) continue;
+        lose(id, now, peer.hello.boot == hello.boot ? "connected again" : "was started again");
+        break;
+    }
+    Peer peer;
+    peer.id = ids_.take(ids_.last.worker);
+    peer.peer = from;
+    peer.hello = hello;
+    peer.connected = now;
+    peer.last_seen = now;
+    peer.slots = hello.slots;
+
+    schedule::WorkerSpec spec;
+    spec.host = hello.host;
+    spec.slots = hello.slots;
+    spec.prefetch = prefetch_of(hello.slots);
+    spec.memory = hello.memory;
+    for (const protocol::Capability& ability : hello.capabilities) {
+        spec.abilities.push_back(
+            schedule::ClassSpec{ability.verb, ability.toolchain, ability.target, ability.fingerprint});
+    }
+    for (const protocol::Device& device : hello.devices) {
+        spec.devices.push_back(schedule::DeviceSpec{device.target, device.slots});
+    }
+    const std::size_t devices = spec.devices.size();
+    scheduler_.worker_joined(peer.id, std::move(spec));
+    graph_.set_capacity(scheduler_.total_slots(), static_cast<double>(devices));
+    record_worker(peer, Instant{});
+    peer_ids_[from] = peer.id;
+    protocol::Welcome welcome;
+    welcome.farm = options_.farm;
+    welcome.artifacts = options_.artifacts_endpoint;
+    welcome.heartbeat = options_.heartbeat;
+    welcome.dead_after = options_.dead_after;
+    const WorkerId id = peer.id;
+    peers_.emplace(id, std::move(peer));
+    transport_.send(from, welcome);
+    log::info("worker " + hello.host + " joined with " + std::to_string(hello.slots) + " slots");
+    // What had no toolchain may have one now.
+    const std::vector<schedule::ReadyTask> waiting = std::exchange(unbound_, {});
+    for (const schedule::ReadyTask& task : waiting) request(task);
+}
+
+void Core::record_worker(const Peer& peer, Instant lost) {
+    json devices = json::array();
+    for (const protocol::Device& device : peer.hello.devices) {
+        devices.push_back({{"id", device.id},
+                           {"target", device.target},
+                           {"description", device.description},
+                           {"simulated", device.simulated},
+                           {"facts", json::parse(device.facts, nullptr, false)}});
+    }
+    storage::WorkerRecord record;
+    record.id = peer.id;
+    record.host = peer.hello.host;
+    record.boot = hex(peer.hello.boot);
+    record.slots = static_cast<std::int32_t>(peer.hello.slots);
+    record.memory = peer.hello.memory;
+    record.connected = peer.connected;
+    record.lost = lost;
+    record.devices = devices.dump(-1, ' ', false, json::error_handler_t::replace);
+    records_.emplace_back(std::move(record));
+}
+
+void Core::on(Peer& peer, const protocol::WorkerHeartbeat& heartbeat) {
+    const protocol::SlotAccount& account = heartbeat.account;
+    if (account.wall.count() == 0) return;
+    storage::AccountRecord record;
+    record.worker = peer.id;
+    record.slots = static_cast<std::int32_t>(account.slots);
+    record.wall = account.wall;
+    for (std::size_t kind = 0; kind < account.busy.size(); ++kind) {
+        if (account.busy[kind].count() == 0) continue;
+        record.busy.emplace_back(to_string(static_cast<TaskKind>(kind)), account.busy[kind]);
+    }
+    record.idle = account.idle;
+    records_.emplace_back(std::move(record));
+}
+
+void Core::on(Peer& peer, const protocol::Credit& credit) {
+    log::warning("worker " + peer.hello.host + " now offers " + std::to_string(credit.slots) +
+                 " slots: " + credit.reason);
+    peer.slots = credit.slots;
+    scheduler_.worker_limits(peer.id, credit.slots, credit.memory);
+}
+
+void Core::on(Peer& peer, const protocol::Rows& rows) {
+    const auto it = live_.find(rows.key.action);
+    if (it == live_.end() || it->second.attempt != rows.key.attempt || it->second.worker != peer.id) return;
+    Action& action = it->second;
+    std::uint64_t number = rows.first;
+    for (const std::string& row : rows.rows) {
+        if (number++ < action.rows) continue;  // sent again after a reconnection
+        action.rows = number;
+        const schedule::ReadyTask& task = action.requesters.front();
+        if (task.kind != TaskKind::kMeasure) continue;
+        const Status stored = campaigns_.measure_row(task.step, task.index, row, records_);
+        if (!stored.ok()) log::warning(action.draft.description + ": " + stored.error().message);
+    }
+}
+
+void Core::lose(WorkerId id, Instant now, const std::string& reason) {
+    const auto it = peers_.find(id);
+    if (it == peers_.end()) return;
+    const Peer peer = std::move(it->second);
+    peers_.erase(it);
+    peer_ids_.erase(peer.peer);
+    record_worker(peer, now);
+    for (const ActionId action_id : scheduler_.worker_lost(id)) {
+        Action& action = live_.at(action_id);
+        storage::AttemptRecord record = attempt_record(action_id, action);
+        record.ended = now;
+        record.outcome = Outcome::kLost;
+        record.message = "worker " + peer.hello.host + " " + reason;
+        records_.emplace_back(std::move(record));
+        action.worker = WorkerId{};
+    }
+    log::info("worker " + peer.hello.host + " left: " + reason);
+}
+
+void Core::tick(Instant now) {
+    std::vector<WorkerId> silent;
+    for (const auto& [id, peer] : peers_) {
+        if (now - peer.last_seen > options_.dead_after) silent.push_back(id);
+    }
+    for (const WorkerId id : silent) lose(id, now, "has been silent");
+    if (now - last_heartbeat_ >= options_.heartbeat) {
+        last_heartbeat_ = now;
+        std::vector<WorkerId> gone;
+        for (const auto& [id, peer] : peers_) {
+            if (!transport_.send(peer.peer, protocol::CoordinatorHeartbeat{})) gone.push_back(id);
+        }
+        for (const WorkerId id : gone) lose(id, now, "cannot be reached");
+    }
+    pump(now);
+}
+
+void Core::shut_down(bool drain, const std::string& reason) {
+    stopping_ = true;
+    for (const auto& [id, sums] : sums_) campaigns_.interrupt(id, records_);
+    for (const auto& [id, peer] : peers_) transport_.send(peer.peer, protocol::Shutdown{drain, reason});
+    submit_records();
+}
+
+std::vector<std::string> Core::missing(const std::string& toolchain, const std::string& target) const {
+    std::vector<std::string> out;
+    for (const auto& [id, peer] : peers_) {
+        for (const protocol::Missing& missing : peer.hello.missing) {
+            if (missing.toolchain == toolchain && missing.target == target) {
+                out.push_back(peer.hello.host + ": " + missing.reason);
+            }
+        }
+    }
+    return out;
+}
+
+bool Core::can(TaskKind kind, const std::string& toolchain, const std::string& target) const {
+    for (const auto& [id, peer] : peers_) {
+        for (const protocol::Capability& ability : peer.hello.capabilities) {
+            if (ability.verb == kind && ability.toolchain == toolchain &&
+                (ability.target == target || ability.target == "*")) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+std::vector<std::string> Core::device_targets() const {
+    std::vector<std::string> out;
+    for (const auto& [id, peer] : peers_) {
+        for (const protocol::Device& device : peer.hello.devices) {
+            if (std::find(out.begin(), out.end(), device.target) == out.end()) out.push_back(device.target);
+        }
+    }
+    return out;
+}
+
+}  // namespace tunefarm::server

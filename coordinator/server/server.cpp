@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include "coordinator/server/server.h"
+
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "protocol/artifact_server.h"
+#include "protocol/codec.h"
+#include "protocol/socket.h"
+#include "storage/artifact_store.h"
+#include "storage/state_reader.h"
+#include "storage/writer.h"
+
+namespace tunefarm::server {
+namespace {
+
+// The largest artifact that the coordinator reads itself: a step document.
+constexpr std::int64_t kMaxDocument = 1LL << 30;
+// Messages handled before the loop looks at the clock and the commits again.
+constexpr int kMessagesPerTurn = 1000;
+
+class SocketTransport : public Transport {
+  public:
+    explicit SocketTransport(protocol::ServerSocket& socket) : socket_(socket) {}
+    bool send(const std::string& peer, const protocol::FromCoordinator& message) override {
+        return socket_.send(peer, protocol::encode(message)) == protocol::Sent::kSent;
+    }
+
+  private:
+    protocol::ServerSocket& socket_;
+};
+
+class WriterJournal : public Journal {
+  public:
+    explicit WriterJournal(storage::Writer& writer) : writer_(writer) {}
+    std::uint64_t submit(std::vector<storage::Record> records) override { return writer_.submit(std::move(records)); }
+    std::uint64_t committed() const override { return writer_.committed(); }
+
+  private:
+    storage::Writer& writer_;
+};
+
+class DatabaseMemory : public Memory {
+  public:
+    explicit DatabaseMemory(storage::StateReader& reader) : reader_(reader) {}
+    Result<std::optional<storage::CachedAction>> find_action(const Digest& key) override {
+        return reader_.find_action(key);
+    }
+    Result<storage::MeasuredProblem> measured(StepId step, std::int32_t problem) override {
+        return reader_.measured(step, problem);
+    }
+
+  private:
+    storage::StateReader& reader_;
+};
+
+class StoreArtifacts : public Artifacts {
+  public:
+    explicit StoreArtifacts(storage::ArtifactStore& store) : store_(store) {}
+    Result<std::string> get(const Digest& digest) override { return store_.get(digest, kMaxDocument); }
+    Result<Digest> put(const std::string& content) override { return store_.put(content); }
+    Result<std::vector<Digest>> missing(const std::vector<Digest>& digests) override { return store_.missing(digests); }
+
+  private:
+    storage::ArtifactStore& store_;
+};
+
+class StoreUpload : public protocol::ArtifactUpload {
+  public:
+    explicit StoreUpload(storage::Upload upload) : upload_(std::move(upload)) {}
+    std::uint64_t have() const override { return static_cast<std::uint64_t>(upload_.have()); }
+    Status write(std::uint64_t offset, std::string_view bytes) override {
+        return upload_.write(static_cast<std::int64_t>(offset), bytes);
+    }
+    Status commit() override { return upload_.commit(); }
+
+  private:
+    storage::Upload upload_;
+};
+
+class StoreBackend : public protocol::ArtifactBackend {
+  public:
+    explicit StoreBackend(storage::ArtifactStore& store) : store_(store) {}
+    Result<std::vector<Digest>> missing(const std::vector<Digest>& digests) override { return store_.missing(digests); }
+    Result<std::uint64_t> size(const Digest& digest) override {
+        TUNEFARM_ASSIGN(const std::int64_t size, store_.size(digest));
+        return static_cast<std::uint64_t>(size);
+    }
+    Result<std::string> read(const Digest& digest, std::uint64_t offset, std::uint32_t length) override {
+        return store_.read(digest, static_cast<std::int64_t>(offset), length);
+    }
+    Result<std::unique_ptr<protocol::ArtifactUpload>> begin_upload(const Digest& digest, std::uint64_t size) override {
+        TUNEFARM_ASSIGN(storage::Upload upload, store_.begin_upload(digest, static_cast<std::int64_t>(size)));
+        return std::unique_ptr<protocol::ArtifactUpload>(std::make_unique<StoreUpload>(std::move(upload)));
+    }
+
+  private:
+    storage::ArtifactStore& store_;
+};
+
+}  // namespace
+
+std::string database_path(const std::string& directory) {
+    return directory + "/tunefarm.db";
+}
+std::string artifacts_path(const std::string& directory) {
+    return directory + "/artifacts";
+}
+
+Instant wall_clock() {
+    return Instant{std::chrono::duration_cast<Micros>(std::chrono::system_clock::now().time_since_epoch())};
+}
+
+// Members are destroyed in reverse order: the core before what it refers to, the artifact server before the store.
+struct Server::Impl {
+    protocol::Context context;
+    std::unique_ptr<storage::Writer> writer;
+    std::unique_ptr<storage::StateReader> reader;
+    std::unique_ptr<storage::ArtifactStore> store;
+    std::unique_ptr<StoreBackend> backend;
+    std::unique_ptr<protocol::ArtifactServer> artifact_server;
+    std::optional<protocol::ServerSocket> socket;
+    std::unique_ptr<SocketTransport> transport;
+    std::unique_ptr<WriterJournal> journal;
+    std::unique_ptr<DatabaseMemory> memory;
+    std::unique_ptr<StoreArtifacts> artifacts;
+    std::unique_ptr<Core> core;
+    Instant last_tick;
+    bool trouble = false;
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
+    auto impl = std::make_unique<Impl>();
+    TUNEFARM_TRY(make_directories(options.directory));
+    TUNEFARM_ASSIGN(impl->writer, storage::Writer::open(database_path(options.directory)));
+    TUNEFARM_ASSIGN(impl->reader, storage::StateReader::open(database_path(options.directory)));
+    TUNEFARM_ASSIGN(impl->store, storage::ArtifactStore::open(artifacts_path(options.directory)));
+    TUNEFARM_ASSIGN(const storage::LastIds last, impl->reader->last_ids());
+    impl->backend = std::make_unique<StoreBackend>(*impl->store);
+    TUNEFARM_ASSIGN(impl->artifact_server,
+                    protocol::ArtifactServer::start(impl->context, options.artifacts_endpoint, *impl->backend, {}));
+    TUNEFARM_ASSIGN(impl->socket, protocol::ServerSocket::bind(impl->context, options.control_endpoint, {}));
+    impl->transport = std::make_unique<SocketTransport>(*impl->socket);
+    impl->journal = std::make_unique<WriterJournal>(*impl->writer);
+    impl->memory = std::make_unique<DatabaseMemory>(*impl->reader);
+    impl->artifacts = std::make_unique<StoreArtifacts>(*impl->store);
+    CoreOptions core;
+    core.artifacts_endpoint = impl->artifact_server->endpoint();
+    impl->core = std::make_unique<Core>(core, *impl->transport, *impl->journal, *impl->memory, *impl->artifacts, last);
+    return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+const std::string& Server::control_endpoint() const {
+    return impl_->socket->endpoint();
+}
+Core& Server::core() {
+    return *impl_->core;
+}
+
+Result<Server::Submitted> Server::submit(const CampaignRequest& request) {
+    TUNEFARM_ASSIGN(const auto open, impl_->reader->find_open_campaign(campaign_key(request)));
+    TUNEFARM_ASSIGN(const CampaignId id,
+                    impl_->core->submit(request, open.has_value() ? &*open : nullptr, wall_clock()));
+    return Submitted{id, open.has_value()};
+}
+
+Status Server::turn(std::chrono::milliseconds timeout) {
+    protocol::wait({*impl_->socket, protocol::Fd{impl_->writer->event_fd()}}, timeout);
+    std::uint64_t ignored = 0;
+    static_cast<void>(::read(impl_->writer->event_fd(), &ignored, sizeof ignored));
+    for (int i = 0; i < kMessagesPerTurn; ++i) {
+        const auto incoming = impl_->socket->receive();
+        if (!incoming) break;
+        const auto message = protocol::decode_from_worker(incoming->payload);
+        if (message.ok()) {
+            impl_->core->message(incoming->peer, *message, wall_clock());
+        } else {
+            impl_->core->bad_frame(incoming->peer, message.error());
+        }
+    }
+    impl_->core->committed();
+    const Instant now = wall_clock();
+    if (now - impl_->last_tick >= Micros(200'000) || now < impl_->last_tick) {
+        impl_->last_tick = now;
+        impl_->core->tick(now);
+    }
+    const Status health = impl_->writer->health();
+    if (!health.ok() && !impl_->trouble) log::error("the database does not commit: " + health.error().message);
+    impl_->trouble = !health.ok();
+    if (!health.ok() &&
+        (health.error().kind == ErrorKind::kCorruption || health.error().kind == ErrorKind::kInternal)) {
+        return health;
+    }
+    return {};
+}
+
+Status Server::flush() {
+    return impl_->writer->flush();
+}
+
+std::string Server::storage_trouble() const {
+    const Status health = impl_->writer->health();
+    return health.ok() ? "" : health.error().message;
+}
+
+}  // namespace tunefarm::server
