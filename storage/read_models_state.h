@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What the parts of ReadModels share.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "storage/database.h"
+#include "storage/read_models.h"
+
+namespace tunefarm::storage {
+
+struct ChosenCampaign {
+    CampaignId id;
+    std::string name;
+    std::string state;
+    Instant created;
+    Instant ended;  ///< zero while open
+};
+
+struct ReadModels::State {
+    Database db;
+
+    /// nullopt: no campaign was named and there is none.
+    Result<std::optional<ChosenCampaign>> choose(const CampaignChoice& choice);
+};
+
+}  // namespace tunefarm::storage
