@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/target.h"
+
 namespace tunefarm::schedule {
 namespace {
 
@@ -34,7 +36,7 @@ bool Scheduler::pool_can(const Pool& pool, const ClassSpec& spec) const {
                                   [&](const ClassSpec& ability) { return same_work(ability, spec); });
     if (!able || spec.kind != TaskKind::kMeasure) return able;
     return std::any_of(pool.devices.begin(), pool.devices.end(),
-                       [&](const DeviceSpec& device) { return device.target == spec.target; });
+                       [&](const DeviceSpec& device) { return runs_on(device.target, spec.target); });
 }
 
 void Scheduler::worker_joined(WorkerId id, WorkerSpec spec) {
@@ -290,7 +292,7 @@ int Scheduler::stage(TaskKind kind, const Pool& pool, const Worker& worker) cons
 
 std::optional<std::int32_t> Scheduler::free_device(const Worker& worker, const std::string& target) const {
     for (std::size_t i = 0; i < worker.device_busy.size(); ++i) {
-        if (!worker.device_busy[i] && worker.spec.devices[i].target == target) return static_cast<std::int32_t>(i);
+        if (!worker.device_busy[i] && runs_on(worker.spec.devices[i].target, target)) return static_cast<std::int32_t>(i);
     }
     return std::nullopt;
 }
@@ -405,7 +407,7 @@ void Scheduler::decide(std::vector<Dispatch>& out) {
 bool Scheduler::has_device(const std::string& target) const {
     return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
         return std::any_of(entry.second.spec.devices.begin(), entry.second.spec.devices.end(),
-                           [&](const DeviceSpec& device) { return device.target == target; });
+                           [&](const DeviceSpec& device) { return runs_on(device.target, target); });
     });
 }
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// The subcommands behind the argument parser: each takes its parsed options and returns the process's exit code.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tunefarm::cli {
+
+enum ExitCode : int {
+    kExitOk = 0,            ///< all steps ended well
+    kExitStepFailed = 1,    ///< some step failed; the others are done and stored
+    kExitUsage = 2,         ///< usage or input error
+    kExitFarmFailed = 3,    ///< the farm itself failed
+    kExitInterrupted = 130  ///< stopped by Ctrl-C or SIGTERM; the same command goes on from there
+};
+
+/// "NAME=PROGRAM": a toolchain driver that is not built in.
+struct DriverArgument {
+    std::string toolchain;
+    std::vector<std::string> command;
+};
+Result<DriverArgument> parse_driver(const std::string& text);
+
+struct RunOptions {
+    std::vector<std::string> configs;
+    std::string out = "tunefarm-out";
+    std::uint32_t jobs = 0;  ///< 0: the CPUs that this process may use
+    std::vector<std::string> targets;
+    bool build_only = false;
+    std::vector<std::string> drivers;
+    std::string name;
+};
+int run(const RunOptions& options);
+
+struct PlanOptions {
+    std::vector<std::string> configs;
+    std::vector<std::string> targets;
+    bool json = false;
+    bool dot = false;
+    std::vector<std::string> drivers;
+};
+int plan(const PlanOptions& options);
+
+struct ReadOptions {
+    std::string directory = "tunefarm-out";
+    bool json = false;
+    bool all = false;           ///< results: every solution, not only winners and ties
+    std::int64_t campaign = 0;  ///< 0: the latest
+};
+int results(const ReadOptions& options);
+int status(const ReadOptions& options);
+int timing(const ReadOptions& options);
+
+struct WorkerOptions {
+    std::string connect;
+    std::string state;
+    std::string host;
+    std::uint32_t slots = 0;
+    std::int64_t memory_mib = 0;
+    std::vector<std::string> drivers;
+    bool exit_with_parent = false;
+};
+int worker(const WorkerOptions& options);
+
+/// Prints "tunefarm: <message>" to standard error and returns the exit code for this kind of error.
+int fail(const Error& error);
+
+}  // namespace tunefarm::cli

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "cli/local_drivers.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "base/files.h"
+#include "coordinator/plan/normalised.h"
+#include "worker/runner/driver.h"
+
+namespace tunefarm::cli {
+namespace {
+
+constexpr Micros kSplitLimit{120'000'000};
+
+}  // namespace
+
+std::string program_directory() {
+    std::array<char, 4096> path{};
+    const ssize_t n = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
+    const std::string program(path.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
+    return program.substr(0, program.rfind('/'));
+}
+
+Result<DriverArgument> parse_driver(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+        return Error{ErrorKind::kInput, "--driver " + text + ": write NAME=PROGRAM, such as mytool=/opt/mytool/driver"};
+    }
+    return DriverArgument{text.substr(0, equals), {text.substr(equals + 1)}};
+}
+
+Result<std::vector<DriverArgument>> local_drivers(const std::vector<std::string>& arguments) {
+    std::vector<DriverArgument> out = {{"gemm", {program_directory() + "/tunefarm-driver-gemm"}}};
+    for (const std::string& argument : arguments) {
+        TUNEFARM_ASSIGN(DriverArgument driver, parse_driver(argument));
+        std::erase_if(out, [&](const DriverArgument& other) { return other.toolchain == driver.toolchain; });
+        out.push_back(std::move(driver));
+    }
+    return out;
+}
+
+Result<std::vector<plan::Unit>> split_here(const plan::Config& config, const std::vector<DriverArgument>& drivers) {
+    const auto found = std::find_if(drivers.begin(), drivers.end(),
+                                    [&](const DriverArgument& d) { return d.toolchain == config.toolchain; });
+    if (found == drivers.end()) {
+        return Error{ErrorKind::kUnavailable, config.path + ": no driver here for toolchain " + config.toolchain};
+    }
+    const char* base = std::getenv("TMPDIR");
+    TUNEFARM_ASSIGN(const std::string dir,
+                    make_temporary_directory(std::string(base != nullptr ? base : "/tmp") + "/tunefarm-plan-"));
+    const auto ask = [&]() -> Result<std::vector<plan::Unit>> {
+        TUNEFARM_TRY(write_file_atomically(dir + "/config.json", plan::normalised_json(config)));
+        TUNEFARM_TRY(make_directories(dir + "/task", 0700));
+        worker::DriverOptions options;
+        options.toolchain = found->toolchain;
+        options.command = found->command;
+        options.directory = dir;
+        options.environment = worker::clean_environment(dir, {});
+        worker::Driver driver(options);
+        TUNEFARM_TRY(driver.start());
+        worker::DriverRequest request;
+        request.verb = "split";
+        request.target = "*";
+        request.dir = dir + "/task";
+        request.inputs = {{"config", dir + "/config.json"}};
+        request.args = "{}";
+        request.time_limit = kSplitLimit;
+        worker::CancelToken token;
+        const worker::DriverReply reply = driver.run(request, token, {});
+        driver.stop();
+        if (reply.outcome == Outcome::kInputFailed) {
+            return Error{ErrorKind::kInput, plan::place_of(config, reply.path) + ": " + reply.message +
+                                                (reply.allowed.empty() ? "" : "; allowed: " + reply.allowed)};
+        }
+        if (reply.outcome != Outcome::kOk) {
+            return Error{ErrorKind::kUnavailable,
+                         config.path + ": split by the " + config.toolchain + " driver: " + reply.message};
+        }
+        auto units = plan::parse_units(reply.result);
+        if (!units.ok()) return units.error().in(config.path);
+        return units;
+    };
+    auto units = ask();
+    static_cast<void>(remove_tree(dir));
+    return units;
+}
+
+}  // namespace tunefarm::cli

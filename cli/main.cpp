@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// The `tunefarm` command: one binary, subcommands.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+
+#include "cli/commands.h"
+
+namespace tunefarm::cli {
+
+int fail(const Error& error) {
+    std::fprintf(stderr, "tunefarm: %s\n", error.message.c_str());
+    return error.kind == ErrorKind::kInput || error.kind == ErrorKind::kNotFound ? kExitUsage : kExitFarmFailed;
+}
+
+namespace {
+
+struct Commands {
+    RunOptions run;
+    PlanOptions plan;
+    ReadOptions read;
+    WorkerOptions worker;
+    std::function<int()> chosen;
+};
+
+void add_run(CLI::App& app, Commands& commands) {
+    CLI::App* sub = app.add_subcommand("run", "Tune the configs on this host: build, validate, measure, store");
+    RunOptions& options = commands.run;
+    sub->add_option("CONFIG", options.configs, "benchmark configs (TensileLite YAML)")->required();
+    sub->add_option("--out", options.out, "directory of database, artifacts and logs")->capture_default_str();
+    sub->add_option("--jobs", options.jobs, "CPU slots: at most so many tasks at once (default: usable CPUs)")
+        ->check(CLI::Range(1U, 4096U));
+    sub->add_option("--target", options.targets, "targets, such as x86-64,gfx950 (default: this host's device)")
+        ->delimiter(',');
+    sub->add_flag("--build-only", options.build_only, "build everything, measure nothing");
+    sub->add_option("--name", options.name, "name of the campaign (default: the config's file name)");
+    sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM (docs/drivers.md)");
+    sub->callback([&commands] { commands.chosen = [&commands] { return run(commands.run); }; });
+}
+
+void add_plan(CLI::App& app, Commands& commands) {
+    CLI::App* sub = app.add_subcommand("plan", "Show steps, permutations, sizes and gates; run nothing");
+    PlanOptions& options = commands.plan;
+    sub->add_option("CONFIG", options.configs, "benchmark configs (TensileLite YAML)")->required();
+    sub->add_option("--target", options.targets, "targets, for the estimate")->delimiter(',');
+    CLI::Option* json = sub->add_flag("--json", options.json, "machine-readable, version 1 (docs/configs.md)");
+    sub->add_flag("--dot", options.dot, "Graphviz")->excludes(json);
+    sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM (docs/drivers.md)");
+    sub->callback([&commands] { commands.chosen = [&commands] { return plan(commands.plan); }; });
+}
+
+void add_reading(CLI::App& app, Commands& commands, const char* name, const char* help,
+                 int (*command)(const ReadOptions&)) {
+    CLI::App* sub = app.add_subcommand(name, help);
+    ReadOptions& options = commands.read;
+    sub->add_option("DIR", options.directory, "what `run --out DIR` wrote")->capture_default_str();
+    sub->add_flag("--json", options.json, "machine-readable, version 1 (docs/storage.md)");
+    const std::string which(name);
+    if (which == "results") sub->add_flag("--all", options.all, "every solution, not only winners and ties");
+    if (which != "status") sub->add_option("--campaign", options.campaign, "campaign id (default: the latest)");
+    sub->callback([&commands, command] { commands.chosen = [&commands, command] { return command(commands.read); }; });
+}
+
+void add_worker(CLI::App& app, Commands& commands) {
+    CLI::App* sub = app.add_subcommand("worker", "Execute tasks of a coordinator on this host");
+    WorkerOptions& options = commands.worker;
+    sub->add_option("--connect", options.connect, "endpoint of the coordinator")->required();
+    sub->add_option("--state", options.state, "directory of outbox, cache and task directories")->required();
+    sub->add_option("--slots", options.slots, "CPU slots")->required()->check(CLI::Range(1U, 4096U));
+    sub->add_option("--memory-mib", options.memory_mib, "memory budget (default: what the host has)");
+    sub->add_option("--host", options.host, "name of this host (default: its host name)");
+    sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM (docs/drivers.md)");
+    sub->add_flag("--exit-with-parent", options.exit_with_parent, "stop when the starting process ends");
+    sub->callback([&commands] { commands.chosen = [&commands] { return worker(commands.worker); }; });
+}
+
+int main_checked(int argc, char** argv) {
+    CLI::App app{"tunefarm: a farm that tunes GPU kernels. Start with: tunefarm run examples/quickstart.yaml"};
+    app.name("tunefarm");
+    app.set_version_flag("--version", TUNEFARM_VERSION);
+    app.require_subcommand(1);
+    app.footer(
+        "Exit codes: 0 all steps ended well; 1 some step failed; 2 usage or input error; 3 the farm failed; 130 "
+        "stopped.");
+    Commands commands;
+    add_run(app, commands);
+    add_plan(app, commands);
+    add_reading(app, commands, "results", "Show winners with times and intervals", results);
+    add_reading(app, commands, "status", "Show campaigns and their tasks", status);
+    add_reading(app, commands, "timing", "Show where the time went", timing);
+    add_worker(app, commands);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        const int code = app.exit(e);
+        return code == 0 ? kExitOk : kExitUsage;
+    }
+    return commands.chosen();
+}
+
+}  // namespace
+}  // namespace tunefarm::cli
+
+int main(int argc, char** argv) {
+    try {
+        return tunefarm::cli::main_checked(argc, argv);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "tunefarm: internal error: %s\n", e.what());
+        return tunefarm::cli::kExitFarmFailed;
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What people see on a terminal. Pure: structs in, text out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "storage/read_models.h"
+
+namespace tunefarm::cli {
+
+/// Columns padded to their widest cell; the first row is the header. Columns named in `right` are right-aligned.
+std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
+
+/// "812.5 us", "1.25 ms", "3.4 s".
+std::string duration_us(double us);
+std::string duration_s(double seconds);
+
+/// One line per measured problem: winner or tie set with time, GFLOP/s and interval; build-only steps in one line each.
+std::string winners_table(const std::vector<storage::ResultRow>& rows);
+/// One line per solution.
+std::string all_results_table(const std::vector<storage::ResultRow>& rows);
+std::string status_table(const std::vector<storage::CampaignStatus>& campaigns);
+std::string timing_tree(const storage::Timing& timing);
+
+}  // namespace tunefarm::cli
