@@ -4,7 +4,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -59,6 +61,7 @@ struct ZapServer::Impl {
     UniqueFd stop{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     std::mutex mutex;
     std::map<std::string, Owner> allowed;  ///< by binary public key; guarded by mutex
+    std::atomic<std::uint64_t> refused{0};
     std::thread thread;
 
     explicit Impl(const Context& context) : raw(context.impl(), ZMQ_REP) {}
@@ -108,6 +111,10 @@ Status ZapServer::set_allowed(std::vector<AllowedKey> allowed) {
     return {};
 }
 
+std::uint64_t ZapServer::refused() const {
+    return impl_->refused;
+}
+
 void ZapServer::Impl::serve() {
     for (;;) {
         std::array<zmq_pollitem_t, 2> items{{{raw.socket, 0, ZMQ_POLLIN, 0}, {nullptr, stop.get(), ZMQ_POLLIN, 0}}};
@@ -140,6 +147,7 @@ bool ZapServer::Impl::answer_one() {
         if (ok) owner = found->second;
     }
     if (!ok) {
+        ++refused;
         std::array<char, kKeyText + 1> text{};
         if (frames.size() == 7 && frames[6].size() == kKeyBytes) {
             std::array<std::uint8_t, kKeyBytes> bytes{};

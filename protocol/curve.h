@@ -3,6 +3,7 @@
 // characters.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,6 +53,8 @@ class ZapServer {
 
     /// Replaces the list for connections made from now on. Thread-safe.
     Status set_allowed(std::vector<AllowedKey> allowed);
+    /// Connections refused so far. Thread-safe.
+    std::uint64_t refused() const;
 
   private:
     struct Impl;

@@ -48,7 +48,7 @@ Status check_endpoint(const std::string& endpoint, bool has_keys, bool insecure)
     return {};
 }
 
-void set_common(RawSocket& raw, const SocketOptions& options) {
+void set_common(RawSocket& raw, const std::string& endpoint, const SocketOptions& options) {
     raw.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(options.max_frame));
     raw.set(ZMQ_SNDHWM, options.high_water);
     raw.set(ZMQ_RCVHWM, options.high_water);
@@ -58,7 +58,8 @@ void set_common(RawSocket& raw, const SocketOptions& options) {
     raw.set(ZMQ_HEARTBEAT_TTL, as_int(3 * options.heartbeat));
     raw.set(ZMQ_HANDSHAKE_IVL, kHandshakeMs);
     raw.set(ZMQ_TCP_KEEPALIVE, 1);
-    raw.set(ZMQ_IPV6, 1);
+    // With it set, IPv4 addresses are reported in their IPv6 form.
+    raw.set(ZMQ_IPV6, endpoint.find('[') != std::string::npos ? 1 : 0);
 }
 
 /// Sends the frames of one message; the first one decides whether the others can go, since ZeroMQ moves whole messages.
@@ -180,7 +181,7 @@ Result<ServerSocket> ServerSocket::bind(const Context& context, const std::strin
     TUNEFARM_TRY(check_endpoint(endpoint, options.curve.has_value(), options.insecure));
     auto impl = std::make_unique<Impl>(context);
     RawSocket& raw = impl->raw;
-    set_common(raw, options);
+    set_common(raw, endpoint, options);
     raw.set(ZMQ_ROUTER_MANDATORY, 1);
     raw.set(ZMQ_ROUTER_HANDOVER, 0);
     if (options.curve) {
@@ -242,7 +243,7 @@ Result<ClientSocket> ClientSocket::connect(const Context& context, const std::st
     TUNEFARM_TRY(check_endpoint(endpoint, options.curve.has_value(), options.insecure));
     auto impl = std::make_unique<Impl>(context);
     RawSocket& raw = impl->raw;
-    set_common(raw, options);
+    set_common(raw, endpoint, options);
     std::string id(16, '\0');
     if (::getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) return errno_error("getrandom");
     // ZeroMQ keeps ids that begin with zero for itself.
