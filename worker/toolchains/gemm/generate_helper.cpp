@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include "worker/toolchains/gemm/generate.h"
+
+namespace tunefarm::gemm {
+namespace {
+
+constexpr const char* kBody = R"(
+#define EXPORT __attribute__((visibility("default")))
+
+/* SplitMix64: each element's value depends on its position and the seed alone. */
+GEMM_INLINE unsigned long mix(unsigned long x) {
+    x += 0x9e3779b97f4a7c15UL;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9UL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebUL;
+    return x ^ (x >> 31);
+}
+
+EXPORT void gemm_fill(void* data, gemm_index rows, gemm_index columns, gemm_index ld, gemm_index batch, gemm_index stride,
+                      int pattern, unsigned long seed) {
+    for (gemm_index z = 0; z < batch; ++z) {
+        for (gemm_index j = 0; j < columns; ++j) {
+            T* const column = (T*)data + z * stride + j * ld;
+            const unsigned long base = mix(seed ^ mix((unsigned long)(z * columns + j)));
+            const int shift = (int)(base % 13) - 6;
+            const double scale = pattern != GEMM_PATTERN_SCALED ? 1.0 : shift < 0 ? 1.0 / (1 << -shift) : 1 << shift;
+            for (gemm_index i = 0; i < rows; ++i) {
+                const unsigned long bits = mix(base + (unsigned long)i);
+                if (pattern == GEMM_PATTERN_INTEGERS)
+                    column[i] = (T)((int)((bits >> 32) % 7) - 3);
+                else
+                    column[i] = (T)(scale * ((double)(bits >> 11) * 0x1p-52 - 1.0));
+            }
+        }
+    }
+}
+
+/* Rows are done in blocks, so that the accumulators stay in the first-level cache. */
+#define ROWS 256
+
+EXPORT void gemm_reference(const struct gemm_arguments* g, int transpose_a, int transpose_b, double* expected,
+                           double* magnitude) {
+    double sum[ROWS], size[ROWS];
+    for (gemm_index z = 0; z < g->batch; ++z) {
+        const T* const a = (const T*)g->a + z * g->stride_a;
+        const T* const b = (const T*)g->b + z * g->stride_b;
+        const T* const c = (const T*)g->c + z * g->stride_c;
+        for (gemm_index i0 = 0; i0 < g->m; i0 += ROWS) {
+            const gemm_index rows = GEMM_MIN(ROWS, g->m - i0);
+            for (gemm_index j = 0; j < g->n; ++j) {
+                for (gemm_index i = 0; i < rows; ++i) sum[i] = size[i] = 0;
+                if (transpose_a) {
+                    for (gemm_index i = 0; i < rows; ++i) {
+                        const T* const row = a + (i0 + i) * g->lda;
+                        double s = 0, t = 0;
+#pragma clang fp reassociate(on)
+                        for (gemm_index l = 0; l < g->k; ++l) {
+                            const double x = (double)row[l] * (double)(transpose_b ? b[j + l * g->ldb] : b[l + j * g->ldb]);
+                            s += x;
+                            t += __builtin_fabs(x);
+                        }
+                        sum[i] = s;
+                        size[i] = t;
+                    }
+                } else {
+                    for (gemm_index l = 0; l < g->k; ++l) {
+                        const double y = (double)(transpose_b ? b[j + l * g->ldb] : b[l + j * g->ldb]);
+                        const T* const column = a + i0 + l * g->lda;
+                        for (gemm_index i = 0; i < rows; ++i) {
+                            const double x = (double)column[i] * y;
+                            sum[i] += x;
+                            size[i] += __builtin_fabs(x);
+                        }
+                    }
+                }
+                for (gemm_index i = 0; i < rows; ++i) {
+                    const double old = g->beta == 0 ? 0 : g->beta * (double)c[i0 + i + j * g->ldc];
+                    const gemm_index at = i0 + i + (j + z * g->n) * g->m;
+                    expected[at] = g->alpha * sum[i] + old;
+                    magnitude[at] = __builtin_fabs(g->alpha) * size[i] + __builtin_fabs(old);
+                }
+            }
+        }
+    }
+}
+
+EXPORT double gemm_compare(const struct gemm_arguments* g, const double* expected, const double* magnitude) {
+    double worst = 0;
+    for (gemm_index z = 0; z < g->batch; ++z) {
+        for (gemm_index j = 0; j < g->n; ++j) {
+            const T* const column = (const T*)g->d + z * g->stride_d + j * g->ldd;
+            for (gemm_index i = 0; i < g->m; ++i) {
+                const gemm_index at = i + (j + z * g->n) * g->m;
+                const double difference = __builtin_fabs((double)column[i] - expected[at]);
+                /* Also true where the difference is not a number. */
+                if (!(difference <= worst * magnitude[at])) {
+                    worst = difference / magnitude[at];
+                    if (!(worst <= 1e300)) return __builtin_inf();
+                }
+            }
+        }
+    }
+    return worst;
+}
+)";
+
+}  // namespace
+
+std::string generate_helper(DataType type) {
+    const char* const scalar = type == DataType::kDouble ? "double" : type == DataType::kHalf ? "_Float16" : "float";
+    return fmt::format("/* Generated by tunefarm's gemm toolchain: reference and data of type {0}. */\n"
+                       "#include \"gemm_kernel.h\"\n\ntypedef {0} T;\n",
+                       scalar) +
+           kBody;
+}
+
+}  // namespace tunefarm::gemm
