@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 #include <numeric>
+#include <utility>
 
 namespace tunefarm {
 
@@ -79,11 +79,18 @@ std::int64_t values_needed(double confidence) {
 }
 
 std::vector<BlockedValue> block_medians(const std::vector<BlockedValue>& values) {
-    std::map<std::int32_t, std::vector<double>> blocks;
-    for (const BlockedValue& v : values) blocks[v.block].push_back(v.value);
+    const auto by_block = [](const BlockedValue& x, const BlockedValue& y) { return x.block < y.block; };
+    std::vector<BlockedValue> sorted = values;
+    if (!std::is_sorted(sorted.begin(), sorted.end(), by_block)) {
+        std::stable_sort(sorted.begin(), sorted.end(), by_block);
+    }
     std::vector<BlockedValue> medians;
-    medians.reserve(blocks.size());
-    for (auto& [block, members] : blocks) medians.push_back({block, median(std::move(members))});
+    std::vector<double> members;
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+        members.push_back(sorted[i].value);
+        if (i + 1 < sorted.size() && sorted[i + 1].block == sorted[i].block) continue;
+        medians.push_back({sorted[i].block, median(std::exchange(members, {}))});
+    }
     return medians;
 }
 

@@ -233,17 +233,18 @@ void MeasurePlan::end_block() {
         stage_ = Stage::kFinished;
         return;
     }
+    for (std::size_t i : racing) entrants_[i].medians = block_medians(entrants_[i].samples);
     // Blocks that a death cut short can leave a solution without a single sample.
     for (std::size_t i : racing) {
         if (entrants_[i].samples.empty()) return;
     }
     const std::size_t leader = *std::min_element(racing.begin(), racing.end(), [&](std::size_t x, std::size_t y) {
-        return median_of(block_medians(entrants_[x].samples)) < median_of(block_medians(entrants_[y].samples));
+        return median_of(entrants_[x].medians) < median_of(entrants_[y].medians);
     });
     screen(leader, racing);
     racing = actives();
 
-    const auto blocks = static_cast<int>(block_medians(entrants_[leader].samples).size());
+    const auto blocks = static_cast<int>(entrants_[leader].medians.size());
     if (blocks < policy_.min_blocks) return;
     if (blocks >= policy_.max_blocks) return finish(SolutionStatus::kNoisy);
     if (!decided(leader, racing)) return;
@@ -254,11 +255,11 @@ void MeasurePlan::end_block() {
 
 void MeasurePlan::screen(std::size_t leader, const std::vector<std::size_t>& racing) {
     const Entrant& best = entrants_[leader];
-    const double best_median = median_of(block_medians(best.samples));
+    const double best_median = median_of(best.medians);
     for (std::size_t i : racing) {
         if (i == leader) continue;
         Entrant& entrant = entrants_[i];
-        const std::vector<double> ratios = block_ratios(entrant.samples, best.samples);
+        const std::vector<double> ratios = block_ratios(entrant.medians, best.medians);
         const auto blocks = static_cast<int>(ratios.size());
         if (blocks < kFirstRungBlocks) continue;
         const double least = *std::min_element(ratios.begin(), ratios.end());
@@ -285,7 +286,7 @@ bool MeasurePlan::decided(std::size_t leader, const std::vector<std::size_t>& ra
     std::vector<double> p_values;
     for (std::size_t i : racing) {
         if (i == leader) continue;
-        pairs.push_back(compare_paired(entrants_[i].samples, entrants_[leader].samples, policy_.confidence));
+        pairs.push_back(compare_paired(entrants_[i].medians, entrants_[leader].medians, policy_.confidence));
         p_values.push_back(pairs.back().p);
     }
     const std::vector<bool> separated = holm_rejections(p_values, policy_.stop_level);

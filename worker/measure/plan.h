@@ -43,7 +43,7 @@ struct Policy {
     Micros measured_budget{8'000'000};  ///< of time inside samples, warm-up included
     double target_half_width = 0.01;    ///< of a finalist's interval, relative to its median
     double confidence = 0.95;
-    double stop_level = 0.01;  ///< a race stops early only on stronger evidence than the decision asks for
+    double stop_level = 0.005;  ///< a race stops early only on stronger evidence than the decision asks for
     int min_blocks = 9;
     int enough_blocks = 12;  ///< decided but still noisy: no more than this
     int max_blocks = 30;
@@ -92,6 +92,7 @@ class MeasurePlan {
         SolutionStatus status = SolutionStatus::kPending;
         std::string message;
         std::vector<BlockedValue> samples;
+        std::vector<BlockedValue> medians;  ///< of the blocks that have ended
         std::int32_t warmups = 0;
         int deaths = 0;
         double pass_us = 0;  ///< the cheapest sample so far, all launches; sizes the blocks
