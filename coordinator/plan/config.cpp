@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "coordinator/plan/global_parameters.h"
+#include "coordinator/plan/json_text.h"
 #include "coordinator/plan/parameter_names.h"
 #include "coordinator/plan/permutations.h"
 
@@ -84,8 +85,8 @@ class Loader {
 
   private:
     Error error(Mark mark, std::string_view key, const std::string& what) const {
-        return {ErrorKind::kInput, fmt::format("{}:{}:{}: {}{}{}", config_.path, mark.line, mark.column, key,
-                                               key.empty() ? "" : ": ", what)};
+        return {ErrorKind::kInput, fmt::format("{}:{}:{}: {}{}{}", config_.path, mark.line, mark.column,
+                                               for_people(key, 200), key.empty() ? "" : ": ", for_people(what, 1000))};
     }
     Error wrong_type(const YamlNode& node, std::string_view key, std::string_view expected) const {
         return error(node.mark, key, fmt::format("must be {}, not {}", expected, to_string(node.kind)));

@@ -77,4 +77,17 @@ void append_json(std::string& out, const std::vector<std::string>& names) {
     out += ']';
 }
 
+std::string for_people(std::string_view text, std::size_t limit) {
+    std::string out(text.substr(0, limit));
+    if (text.size() > limit) {
+        // A cut character would be invalid UTF-8.
+        while (!out.empty() && (static_cast<unsigned char>(text[out.size()]) & 0xC0U) == 0x80U) out.pop_back();
+        out += "...";
+    }
+    for (char& c : out) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    }
+    return out;
+}
+
 }  // namespace tunefarm::plan

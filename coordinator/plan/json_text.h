@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Canonical JSON text: one spelling for each value, so that equal values have equal digests.
+// Text for machines and for people. JSON is canonical: one spelling for each value, so that equal values have equal
+// digests.
 #pragma once
 
 #include <cstdint>
@@ -28,5 +29,8 @@ inline void append_json(std::string& out, std::uint32_t number) {
 /// A list of lists of integers, and a list of strings.
 void append_json(std::string& out, const std::vector<std::vector<std::int64_t>>& lists);
 void append_json(std::string& out, const std::vector<std::string>& names);
+
+/// `text` for a message: at most `limit` bytes, and no control characters that a terminal would obey.
+std::string for_people(std::string_view text, std::size_t limit);
 
 }  // namespace tunefarm::plan

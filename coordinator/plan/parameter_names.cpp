@@ -223,16 +223,23 @@ std::string suggestion(std::string_view wrong, std::span<const std::string_view>
     // Beyond this length no name is near, and the distance would take time.
     constexpr std::size_t kLongest = 64;
     std::string_view best;
-    std::size_t best_distance = wrong.size() <= kLongest ? std::max<std::size_t>(2, wrong.size() / 3) + 1 : 0;
+    std::size_t best_distance = wrong.size() + kLongest;
     for (const std::string_view name : allowed) {
-        if (best_distance == 0) break;
+        if (wrong.size() > kLongest) break;
         if (const std::size_t here = distance(wrong, name); here < best_distance) {
             best = name;
             best_distance = here;
         }
     }
     std::string out;
-    if (!best.empty()) out = "; did you mean " + std::string(best) + "?";
+    if (!best.empty()) {
+        const bool near = best_distance <= std::max<std::size_t>(2, wrong.size() / 3);
+        if (near) {
+            out = "; did you mean " + std::string(best) + "?";
+        } else if (allowed.size() > kListedNames) {
+            out = "; the nearest allowed name is " + std::string(best);
+        }
+    }
     if (allowed.size() > kListedNames) return out;
     out += "; allowed: ";
     for (std::size_t i = 0; i < allowed.size(); ++i) {

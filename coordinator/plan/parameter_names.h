@@ -12,7 +12,8 @@ namespace tunefarm::plan {
 /// each takes depends on the version and is checked by the installed one.
 std::span<const std::string_view> tensilelite_parameters();
 
-/// "; did you mean DepthU?" or, when nothing is near, "; allowed: a, b, …" for short lists and "" for long ones.
+/// "; did you mean DepthU?" or, when nothing is near, "; the nearest allowed name is DepthU"; short lists are appended
+/// in full: "; allowed: a, b". Starts with "; " or is empty.
 std::string suggestion(std::string_view wrong, std::span<const std::string_view> allowed);
 
 }  // namespace tunefarm::plan

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "coordinator/plan/json_text.h"
 #include "coordinator/plan/parameter_names.h"
 
 namespace tunefarm::plan {
@@ -57,7 +58,8 @@ class Expander {
 
   private:
     Error error(Mark mark, const std::string& what) const {
-        return {ErrorKind::kInput, fmt::format("{}:{}:{}: ProblemSizes: {}", file_, mark.line, mark.column, what)};
+        return {ErrorKind::kInput,
+                fmt::format("{}:{}:{}: ProblemSizes: {}", file_, mark.line, mark.column, for_people(what, 1000))};
     }
 
     Status add(const YamlEntry& entry) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "coordinator/plan/json_text.h"
 #include "coordinator/plan/yaml_scalar.h"
 
 namespace tunefarm::plan {
@@ -106,7 +107,7 @@ class YamlBuilder {
     };
 
     Error error(Mark mark, const std::string& what) const {
-        return {ErrorKind::kInput, fmt::format("{}:{}:{}: {}", name_, mark.line, mark.column, what)};
+        return {ErrorKind::kInput, fmt::format("{}:{}:{}: {}", name_, mark.line, mark.column, for_people(what, 1000))};
     }
     Error parser_error(const yaml_parser_t& parser) const;
     Status handle(const yaml_event_t& event);
