@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The worker's own copies of artifacts, named by digest, below a size limit (least recently used go first).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/digest.h"
+#include "base/files.h"
+#include "base/result.h"
+#include "base/types.h"
+
+namespace tunefarm::worker {
+
+/// Thread-safe. A cache: nothing in it needs to survive, so nothing is fsynced; files found at start are checked
+/// against their digest before their first use.
+class ContentStore {
+  public:
+    static Result<std::unique_ptr<ContentStore>> open(const std::string& directory, Bytes limit);
+
+    /// Where the artifact is or will be.
+    std::string path_of(const Digest& digest) const;
+    /// True when the artifact is here and complete; it then stays until unpin().
+    bool pin(const Digest& digest);
+    void unpin(const Digest& digest);
+    /// `path_of(digest)` has just been written, verified, by the caller. The artifact comes pinned.
+    void added(const Digest& digest, std::uint64_t size);
+    struct Stored {
+        Digest digest;
+        std::uint64_t size = 0;
+    };
+    /// Copies what `fd` holds from its beginning. The artifact comes pinned.
+    Result<Stored> ingest(const UniqueFd& fd);
+
+  private:
+    ContentStore(std::string directory, Bytes limit) : directory_(std::move(directory)), limit_(limit) {}
+    void evict();  // with mutex_ held
+
+    struct Entry {
+        std::int64_t size = 0;
+        int pins = 0;
+        bool verified = false;
+        std::uint64_t used = 0;
+    };
+    const std::string directory_;
+    const Bytes limit_;
+    std::mutex mutex_;
+    std::map<Digest, Entry> entries_;
+    std::int64_t total_ = 0;
+    std::uint64_t uses_ = 0;
+    std::uint64_t next_temporary_ = 0;
+};
+
+}  // namespace tunefarm::worker
