@@ -28,7 +28,9 @@ void write(wire::FromCoordinator::Builder root, const Welcome& m) {
 }
 
 void write(wire::FromCoordinator::Builder root, const Refused& m) {
-    root.initRefused().setReason(text_of(head_of(m.reason, kMaxReason)));
+    auto out = root.initRefused();
+    out.setReason(text_of(head_of(m.reason, kMaxReason)));
+    out.setHelloAgain(m.hello_again);
 }
 
 void write(wire::FromCoordinator::Builder root, const Assign& m) {
@@ -151,9 +153,11 @@ Result<FromCoordinator> decode_from_coordinator(std::string_view frame) {
         const auto root = reader.getRoot<wire::FromCoordinator>();
         switch (root.which()) {
             case wire::FromCoordinator::WELCOME: out = read(root.getWelcome()); return;
-            case wire::FromCoordinator::REFUSED:
-                out = Refused{read_text(root.getRefused().getReason(), kMaxReason, "reason")};
+            case wire::FromCoordinator::REFUSED: {
+                const auto in = root.getRefused();
+                out = Refused{read_text(in.getReason(), kMaxReason, "reason"), in.getHelloAgain()};
                 return;
+            }
             case wire::FromCoordinator::ASSIGN: out = read(root.getAssign()); return;
             case wire::FromCoordinator::ACK: {
                 const auto in = root.getAck();

@@ -156,9 +156,11 @@ struct Welcome {
     bool operator==(const Welcome&) const = default;
 };
 
-/// The hello was not accepted (another major version, unknown key): the worker stops and says why.
+/// Not accepted (another version, unknown key): the worker stops and says why. With `hello_again` only this connection
+/// is unknown, since the coordinator was restarted or had taken the worker for dead: it says hello on a new socket.
 struct Refused {
     std::string reason;
+    bool hello_again = false;
     bool operator==(const Refused&) const = default;
 };
 

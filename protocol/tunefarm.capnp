@@ -178,6 +178,8 @@ struct Welcome {
 
 struct Refused {
   reason @0 :Text;
+  # Only this connection is unknown.
+  helloAgain @1 :Bool;
 }
 
 struct Input {

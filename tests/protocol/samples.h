@@ -79,7 +79,7 @@ inline std::vector<std::pair<std::string, FromCoordinator>> from_coordinator() {
     assign.memory_limit = Bytes{std::int64_t{2} << 30};
 
     return {{"welcome", welcome},
-            {"refused", Refused{"another major version"}},
+            {"refused", Refused{"another major version", true}},
             {"assign", assign},
             {"ack", Ack{{key(1, 2), key(3, 4)}, true}},
             {"cancel", Cancel{{key(9, 9)}, "campaign cancelled"}},
