@@ -54,8 +54,20 @@ Result<bool> ArtifactStore::State::touch(const Digest& digest) {
     return row->touched_s > wall_seconds() - kTouchSeconds;
 }
 
+Status ArtifactStore::State::make_object_directory(const Digest& digest) const {
+    std::atomic<bool>& durable = durable_directories[digest.bytes[0]];
+    if (durable) return {};
+    const std::string directory = object_directory(digest);
+    if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return errno_error(directory);
+    // Also when it was there: the process that made it may not have come to this line.
+    TUNEFARM_TRY(files->sync_directory(path("objects")));
+    durable = true;
+    return {};
+}
+
 Status ArtifactStore::State::adopt_object(const Digest& digest, int fd, const std::string& from) const {
-    Status done = files->sync(fd);
+    Status done = make_object_directory(digest);
+    if (done.ok()) done = files->sync(fd);
     if (done.ok()) done = files->rename(from, object_path(digest));
     if (!done.ok()) {
         const Status ignored = files->unlink(from);

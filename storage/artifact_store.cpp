@@ -24,14 +24,8 @@ constexpr std::string_view kFormat = "tunefarm artifacts 1\n";
 constexpr int kOpenFiles = 4;
 
 Status create_layout(const std::string& dir) {
-    static const char* digits = "0123456789abcdef";
     TUNEFARM_TRY(make_directories(dir));
     for (const char* name : {"objects", "tmp", "incoming", "corrupt"}) TUNEFARM_TRY(make_directories(dir + "/" + name));
-    for (int i = 0; i < 256; ++i) {
-        const std::string name = {digits[i / 16], digits[i % 16]};
-        TUNEFARM_TRY(make_directories(dir + "/objects/" + name));
-    }
-    TUNEFARM_TRY(sync_directory(dir + "/objects"));
     TUNEFARM_TRY(write_file_atomically(dir + "/format", kFormat));
     const std::string parent = std::filesystem::path(dir).parent_path().string();
     return sync_directory(parent.empty() ? "." : parent);

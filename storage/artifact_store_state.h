@@ -2,11 +2,11 @@
 // What the parts of ArtifactStore share: the directory's layout and the object files.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "base/files.h"
@@ -33,6 +33,9 @@ struct ArtifactStore::State {
     std::mutex cache_mutex;
     std::list<std::shared_ptr<const OpenArtifact>> cache;  // newest first
 
+    /// Directories of objects/ that this process has seen to be durable.
+    mutable std::array<std::atomic<bool>, 256> durable_directories{};
+
     std::string path(const char* name) const { return dir + "/" + name; }
     std::string object_directory(const Digest& digest) const { return dir + "/objects/" + digest.hex().substr(0, 2); }
     std::string object_path(const Digest& digest) const {
@@ -50,6 +53,8 @@ struct ArtifactStore::State {
     Result<bool> touch_object(const Digest& digest) const;
     /// The same for rows and objects.
     Result<bool> touch(const Digest& digest);
+    /// The object's directory exists and is durable itself.
+    Status make_object_directory(const Digest& digest) const;
     /// A complete frame in the temporary file `from`, open and written as `fd`, becomes the object. Its directory is
     /// not synced yet.
     Status adopt_object(const Digest& digest, int fd, const std::string& from) const;
