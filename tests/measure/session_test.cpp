@@ -117,12 +117,11 @@ TEST_F(Session, StreamsValidationSamplesAndStatuses) {
 
 TEST_F(Session, WrongResultsAreReportedAndNotTimed) {
     driver.wrong["b"] = R"({"solution":"b","validation":"FAILED","error":0.5,"tolerance":1e-5})";
-    driver.wrong["c"] =
-        R"({"solution":"c","validation":"FAILED","error":null,"tolerance":1e-5,"message":"NaN at 3,4"})";
+    driver.wrong["c"] = R"({"solution":"c","validation":"FAILED","error":null,"tolerance":1e-5,"reason":"NaN at 3,4"})";
     ASSERT_TRUE(run().ok());
     EXPECT_EQ(sink.status_of("b")["status"], "failed");
     EXPECT_EQ(sink.status_of("b")["message"], "wrong results: error 0.5, tolerance 1e-05");
-    EXPECT_EQ(sink.status_of("c")["message"], "NaN at 3,4");
+    EXPECT_EQ(sink.status_of("c")["message"], "wrong results: NaN at 3,4");
     EXPECT_TRUE(sink.of("validation")[2]["error"].is_null());
     for (const json& sample : sink.of("sample")) EXPECT_EQ(sample["solution"], "a");
 }

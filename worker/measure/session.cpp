@@ -57,9 +57,9 @@ Result<Row> parse_row(Request::Phase phase, const std::string& text) {
     row.error = *error;
     row.tolerance = *tolerance;
     if (row.passed) return row;
-    const auto message = object.find("message");
-    if (message != object.end() && message->is_string()) {
-        row.message = message->get<std::string>();
+    const auto reason = object.find("reason");
+    if (reason != object.end() && reason->is_string()) {
+        row.message = "wrong results: " + reason->get<std::string>();
     } else {
         row.message = "wrong results: error " + json(row.error).dump() + ", tolerance " + json(row.tolerance).dump();
     }
