@@ -134,7 +134,7 @@ bool link_library(const Tools& tools, const Target& target, const std::vector<st
 
 bool can_assemble(const Tools& tools, const Target& target, const std::string& directory, std::string* log) {
     const char* instruction = "vfmadd231ps %ymm0, %ymm1, %ymm2";
-    if (target.name == "x86-64-v4") instruction = "vfmadd231ps %zmm0, %zmm1, %zmm2";
+    if (target.vector_bytes == 64) instruction = "vfmadd231ps %zmm0, %zmm1, %zmm2";
     if (target.name == "gfx942") instruction = "v_mfma_f32_16x16x8_xf32 v[0:3], v[2:3], v[4:5], v[6:9]";
     if (target.name == "gfx950") instruction = "v_permlane32_swap_b32 v1, v2";
     Failure failure;

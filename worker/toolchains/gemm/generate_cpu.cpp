@@ -74,8 +74,8 @@ std::string micro_kernel(const Point& p) {
 }
 
 /// The tile at the edge: computed in full into a buffer, of which rows × columns are kept.
-constexpr const char* kEdge = R"(GEMM_INLINE void edge(long kc, const T* a, const long as, const T* b, const long bs, const long bj, const T* c,
-                      long ldc, T* d, long ldd, T alpha, T scale, long rows, long columns) {
+constexpr const char* kEdge = R"(__attribute__((noinline)) static void edge(long kc, const T* a, const long as, const T* b, const long bs, const long bj,
+                                           const T* c, long ldc, T* d, long ldd, T alpha, T scale, long rows, long columns) {
     T tile[MR * NR] __attribute__((aligned(64)));
     micro(kc, a, as, b, bs, bj, tile, MR, tile, MR, alpha, 0);
     for (long j = 0; j < columns; ++j)

@@ -52,9 +52,9 @@ EXPORT void gemm_reference(const struct gemm_arguments* g, int transpose_a, int 
                 for (gemm_index i = 0; i < rows; ++i) sum[i] = size[i] = 0;
                 if (transpose_a) {
                     for (gemm_index i = 0; i < rows; ++i) {
+#pragma clang fp reassociate(on)
                         const T* const row = a + (i0 + i) * g->lda;
                         double s = 0, t = 0;
-#pragma clang fp reassociate(on)
                         for (gemm_index l = 0; l < g->k; ++l) {
                             const double x = (double)row[l] * (double)(transpose_b ? b[j + l * g->ldb] : b[l + j * g->ldb]);
                             s += x;

@@ -155,7 +155,7 @@ bool read_list(const Json& list, const std::string& path, Sizes* sizes, Unit* un
     for (std::size_t i = 0; i < list.size(); ++i) {
         const std::string at = fmt::format("{}[{}]", path, i);
         if (!list[i].is_object() || list[i].size() != 1) return fail(failure, at, "expected one Exact or Range", {"Exact", "Range"});
-        const auto& item = *list[i].items().begin();
+        const auto item = list[i].begin();
         ++unit->size_entries;
         if (item.key() == "Exact") {
             if (!sizes->exact(item.value(), at + ".Exact")) return false;
