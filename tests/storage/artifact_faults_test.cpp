@@ -146,10 +146,10 @@ TEST(ArtifactFaults, CorruptFileIsMissingFromThenOnAndCanBePutAgain) {
     const std::string other = compress_frame(noise(5000).replace(100, 1, "!"), 1).value();
     const std::string good = compress_frame(content, 1).value();
     const std::vector<std::string> damages = {"", "not zstd at all", good.substr(0, 3000), good + "more", other};
+    const TemporaryDirectory dir;
+    auto store = ArtifactStore::open(dir / "store", small_threshold()).value();
+    ASSERT_OK(store->put(content));
     for (const std::string& damage : damages) {
-        const TemporaryDirectory dir;
-        auto store = ArtifactStore::open(dir / "store", small_threshold()).value();
-        ASSERT_OK(store->put(content));
         ASSERT_OK(write_file_atomically(object_path(dir, digest), damage));
         EXPECT_EQ(store->copy_to(digest, dir / "out").error().kind, ErrorKind::kCorruption) << damage.size();
         EXPECT_FALSE(std::filesystem::exists(dir / "out"));
