@@ -199,6 +199,7 @@ void Graph::try_conclude(Step& step) {
 
 void Graph::end(Step& step, StepEnd how, const std::string& message) {
     if (step.ended) return;
+    if (campaigns_.at(step.campaign).cancelled && how == StepEnd::kFailed) how = StepEnd::kCancelled;
     step.ended = true;
     step.ended_well = how == StepEnd::kMeasured || how == StepEnd::kSimulated || how == StepEnd::kBuilt;
     building_.erase({step.rank, step.spec.id});

@@ -23,11 +23,6 @@ std::int64_t size_of(const std::string& text) {
     return static_cast<std::int64_t>(text.size());
 }
 
-/// One line for people out of a driver's message.
-std::string first_line(const std::string& text) {
-    return text.substr(0, text.find('\n'));
-}
-
 }  // namespace
 
 Digest campaign_key(const CampaignRequest& request) {

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+#include "coordinator/schedule/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace tunefarm::schedule {
+namespace {
+
+const ClassSpec kBuild{TaskKind::kBuild, "gemm", "gfx942", {}};
+const ClassSpec kHelper{TaskKind::kHelper, "gemm", "gfx942", {}};
+const ClassSpec kPrepare{TaskKind::kPrepare, "gemm", "gfx942", {}};
+const ClassSpec kFinish{TaskKind::kFinish, "gemm", "gfx942", {}};
+const ClassSpec kMeasure{TaskKind::kMeasure, "gemm", "x86-64-v3", {}};
+const ClassSpec kNoop{TaskKind::kNoop, "gemm", "gfx942", {}};
+
+constexpr Bytes kGiB{1LL << 30};
+
+/// A farm in a few words: workers join, work is added, "run" lists what starts, in order.
+class SchedulerTest : public ::testing::Test {
+  protected:
+    void join(int id, std::uint32_t slots, std::uint32_t prefetch = 0, std::vector<DeviceSpec> devices = {}) {
+        WorkerSpec spec;
+        spec.host = "host" + std::to_string(id);
+        spec.slots = slots;
+        spec.prefetch = prefetch;
+        spec.memory = Bytes{16 * kGiB.count};
+        spec.abilities = {kBuild, kHelper, kPrepare, kFinish, kMeasure, kNoop};
+        spec.devices = std::move(devices);
+        scheduler_.worker_joined(WorkerId(id), spec);
+    }
+
+    void add(int id, const ClassSpec& cls, double seconds, double rank = 0, int campaign = 1, int priority = 0,
+             Bytes memory = Bytes{1 << 20}) {
+        scheduler_.add({ActionId(id), scheduler_.intern(cls), Micros(static_cast<std::int64_t>(seconds * 1e6)), memory},
+                       {CampaignId(campaign), priority, rank});
+    }
+
+    /// Ids of what starts now, in the order of the decisions.
+    std::vector<std::int64_t> run() {
+        std::vector<Dispatch> dispatches;
+        scheduler_.decide(dispatches);
+        std::vector<std::int64_t> out;
+        for (const Dispatch& dispatch : dispatches) {
+            bundles_.push_back(dispatch.items.size());
+            for (const Dispatch::Item& item : dispatch.items) {
+                out.push_back(item.action.value());
+                attempts_[item.action.value()] = item.attempt;
+                where_[item.action.value()] = dispatch.worker.value();
+            }
+        }
+        return out;
+    }
+
+    Verdict end(int id, Outcome outcome = Outcome::kOk) {
+        return scheduler_.attempt_ended(ActionId(id), attempts_.at(id), outcome, Micros(1));
+    }
+
+    using Ids = std::vector<std::int64_t>;
+    Scheduler scheduler_;
+    std::map<std::int64_t, std::uint32_t> attempts_;
+    std::map<std::int64_t, std::int64_t> where_;
+    std::vector<std::size_t> bundles_;
+};
+
+TEST_F(SchedulerTest, LongestFirstWithinAStepAndStepsByRank) {
+    join(1, 1);
+    add(1, kBuild, 1.0, 2.0);
+    add(2, kBuild, 1.0, 1.0);
+    add(3, kBuild, 3.0, 1.0);
+    EXPECT_EQ(run(), Ids{3});
+    end(3);
+    EXPECT_EQ(run(), Ids{2});
+    end(2);
+    EXPECT_EQ(run(), Ids{1});
+}
+
+TEST_F(SchedulerTest, NeverSendsMoreThanSlotsAndPrefetch) {
+    join(1, 2, 1);
+    for (int i = 1; i <= 6; ++i) add(i, kBuild, 1.0);
+    EXPECT_EQ(run().size(), 3U);
+    EXPECT_TRUE(run().empty());
+    end(1);
+    EXPECT_EQ(run().size(), 1U);
+}
+
+TEST_F(SchedulerTest, HelperComesFirstWithOneSlot) {
+    join(1, 1);
+    for (int i = 1; i <= 3; ++i) add(i, kBuild, 5.0);
+    add(9, kHelper, 2.0);
+    EXPECT_EQ(run(), Ids{9});
+}
+
+TEST_F(SchedulerTest, OneHelperAtATimeWhileBuildsWait) {
+    join(1, 3);
+    add(8, kHelper, 2.0);
+    add(9, kHelper, 2.0);
+    for (int i = 1; i <= 5; ++i) add(i, kBuild, 5.0);
+    EXPECT_EQ(run(), (Ids{8, 1, 2}));
+}
+
+TEST_F(SchedulerTest, HelpersUseAllSlotsWhenNoBuildWaits) {
+    join(1, 3);
+    for (int i = 1; i <= 3; ++i) add(i, kHelper, 2.0);
+    EXPECT_EQ(run().size(), 3U);
+}
+
+TEST_F(SchedulerTest, FinishingOutranksBuilding) {
+    join(1, 1);
+    add(1, kBuild, 9.0, 0.0);
+    add(2, kFinish, 1.0, 99.0);
+    EXPECT_EQ(run(), Ids{2});
+}
+
+TEST_F(SchedulerTest, PrepareFeedsTheBuildsOnlyWhileFewWait) {
+    join(1, 1);
+    for (int i = 1; i <= 10; ++i) add(i, kBuild, 1.0);
+    add(20, kPrepare, 1.0);
+    EXPECT_EQ(run(), Ids{1}) << "ten builds are plenty for one slot";
+    for (int i = 1; i <= 8; ++i) {
+        end(i);
+        if (const Ids started = run(); started == Ids{20}) return;
+    }
+    FAIL() << "the prepare was not started before the builds ran out";
+}
+
+TEST_F(SchedulerTest, HigherPriorityOvertakesAtOnce) {
+    join(1, 1);
+    add(1, kBuild, 1.0, 0.0, 1, 0);
+    add(2, kBuild, 1.0, 0.0, 1, 0);
+    EXPECT_EQ(run(), Ids{1});
+    add(3, kBuild, 1.0, 9.0, 2, 5);
+    end(1);
+    EXPECT_EQ(run(), Ids{3});
+}
+
+TEST_F(SchedulerTest, EqualCampaignsShareBySeconds) {
+    join(1, 1);
+    for (int i = 0; i < 50; ++i) {
+        add(100 + i, kBuild, 1.0, 0.0, 1);
+        add(200 + i, kBuild, 2.0, 0.0, 2);
+    }
+    double first = 0;
+    double second = 0;
+    for (int i = 0; i < 45; ++i) {
+        const Ids started = run();
+        ASSERT_EQ(started.size(), 1U);
+        (started[0] < 200 ? first : second) += started[0] < 200 ? 1.0 : 2.0;
+        end(static_cast<int>(started[0]));
+    }
+    EXPECT_NEAR(first, second, 0.1 * (first + second) / 2);
+}
+
+TEST_F(SchedulerTest, ACampaignThatWasIdleDoesNotCatchUp) {
+    join(1, 1);
+    for (int i = 1; i <= 20; ++i) add(i, kBuild, 1.0, 0.0, 1);
+    for (int i = 1; i <= 10; ++i) {
+        ASSERT_EQ(run(), Ids{i});
+        end(i);
+    }
+    for (int i = 101; i <= 110; ++i) add(i, kBuild, 1.0, 0.0, 2);
+    int second = 0;
+    for (int i = 0; i < 10; ++i) {
+        const Ids started = run();
+        second += started[0] > 100 ? 1 : 0;
+        end(static_cast<int>(started[0]));
+    }
+    EXPECT_GE(second, 4);
+    EXPECT_LE(second, 6);
+}
+
+TEST_F(SchedulerTest, MemoryIsBudgeted) {
+    join(1, 4);
+    add(1, kBuild, 2.0, 0, 1, 0, Bytes{12 * kGiB.count});
+    add(2, kBuild, 1.0, 0, 1, 0, Bytes{8 * kGiB.count});
+    add(3, kBuild, 0.5, 0, 1, 0, Bytes{3 * kGiB.count});
+    EXPECT_EQ(run(), (Ids{1, 3})) << "the second does not fit beside the first";
+    EXPECT_NE(scheduler_.explain(ActionId(2)).find("memory"), std::string::npos);
+    end(1);
+    EXPECT_EQ(run(), Ids{2});
+}
+
+TEST_F(SchedulerTest, AnActionThatNeedsMoreThanTheHostHasRunsAlone) {
+    join(1, 2);
+    add(1, kBuild, 2.0, 0, 1, 0, Bytes{64 * kGiB.count});
+    EXPECT_EQ(run(), Ids{1});
+}
+
+TEST_F(SchedulerTest, AMeasurementThatTakesTheHostRunsAlone) {
+    join(1, 2, 2, {{"x86-64-v4", 2}});
+    add(1, kBuild, 1.0);
+    add(9, kMeasure, 1.0);
+    EXPECT_EQ(run(), Ids{1});
+    EXPECT_NE(scheduler_.explain(ActionId(9)).find("alone"), std::string::npos);
+    end(1);
+    EXPECT_EQ(run(), Ids{9});
+    add(2, kBuild, 1.0);
+    EXPECT_TRUE(run().empty()) << "nothing runs beside it";
+    end(9);
+    EXPECT_EQ(run(), Ids{2});
+}
+
+TEST_F(SchedulerTest, AGpuMeasuresBesideBuildsAndOneAtATime) {
+    join(1, 1, 0, {{"x86-64-v3", 0}});
+    add(1, kBuild, 1.0);
+    add(8, kMeasure, 1.0);
+    add(9, kMeasure, 1.0);
+    EXPECT_EQ(run().size(), 2U);
+    EXPECT_NE(scheduler_.explain(ActionId(9)).find("free device"), std::string::npos);
+    end(8);
+    EXPECT_EQ(run(), Ids{9});
+}
+
+TEST_F(SchedulerTest, ALostWorkersActionsWaitAgainWithoutBlame) {
+    join(1, 2);
+    add(1, kBuild, 1.0);
+    run();
+    EXPECT_EQ(scheduler_.worker_lost(WorkerId(1)), std::vector<ActionId>{ActionId(1)});
+    join(2, 1);
+    EXPECT_EQ(run(), Ids{1});
+    EXPECT_EQ(attempts_[1], 2U);
+    EXPECT_EQ(end(1), Verdict::kDone);
+}
+
+TEST_F(SchedulerTest, ResultsOfOldAttemptsAreStale) {
+    join(1, 1);
+    add(1, kBuild, 1.0);
+    run();
+    scheduler_.worker_lost(WorkerId(1));
+    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 1, Outcome::kOk, Micros(1)), Verdict::kStale);
+}
+
+TEST_F(SchedulerTest, DiagnosticsAreConfirmedOnce) {
+    join(1, 1);
+    add(1, kBuild, 1.0);
+    run();
+    EXPECT_EQ(end(1, Outcome::kInputFailed), Verdict::kRetry);
+    run();
+    EXPECT_EQ(end(1, Outcome::kInputFailed), Verdict::kFailed);
+}
+
+TEST_F(SchedulerTest, CrashesAreRetriedThreeTimes) {
+    join(1, 1);
+    add(1, kBuild, 1.0);
+    for (int i = 0; i < 2; ++i) {
+        run();
+        EXPECT_EQ(end(1, Outcome::kCrashed), Verdict::kRetry);
+    }
+    run();
+    EXPECT_EQ(end(1, Outcome::kOutOfMemory), Verdict::kFailed);
+}
+
+TEST_F(SchedulerTest, AHostThatCannotIsNotAskedAgain) {
+    join(1, 1);
+    join(2, 1);
+    add(1, kBuild, 1.0);
+    run();
+    const std::int64_t refused = where_[1];
+    EXPECT_EQ(end(1, Outcome::kUnsupported), Verdict::kRetry);
+    run();
+    EXPECT_NE(where_[1], refused);
+    EXPECT_EQ(end(1, Outcome::kUnsupported), Verdict::kFailed) << "nobody is left who could";
+}
+
+TEST_F(SchedulerTest, SharedActionsRunOnceAndStopWhenNobodyWantsThem) {
+    join(1, 1);
+    add(1, kBuild, 1.0, 0, 1);
+    add(1, kBuild, 1.0, 0, 2);
+    EXPECT_EQ(run(), Ids{1});
+    EXPECT_FALSE(scheduler_.withdraw(ActionId(1), CampaignId(1)).gone);
+    const auto withdrawn = scheduler_.withdraw(ActionId(1), CampaignId(2));
+    EXPECT_TRUE(withdrawn.gone);
+    EXPECT_EQ(withdrawn.worker, WorkerId(1));
+    add(2, kBuild, 1.0);
+    EXPECT_EQ(run(), Ids{2}) << "its slot is free again";
+}
+
+TEST_F(SchedulerTest, TinyTasksAreBundledAndAccountedAsOneAssignment) {
+    join(1, 2);
+    for (int i = 1; i <= 400; ++i) add(i, kNoop, 0.0005);
+    const Ids started = run();
+    ASSERT_EQ(bundles_.size(), 2U);
+    EXPECT_EQ(bundles_[0], 64U);
+    for (const std::int64_t id : started) EXPECT_EQ(end(static_cast<int>(id)), Verdict::kDone);
+    EXPECT_EQ(scheduler_.running(), 0U);
+    EXPECT_FALSE(run().empty());
+}
+
+TEST_F(SchedulerTest, LongTasksAreNotBundled) {
+    join(1, 2);
+    for (int i = 1; i <= 100; ++i) add(i, kBuild, 0.3);
+    run();
+    EXPECT_EQ(bundles_, (std::vector<std::size_t>{1, 1}));
+}
+
+TEST_F(SchedulerTest, ExplainsMissingAbilities) {
+    join(1, 1);
+    add(1, {TaskKind::kBuild, "tensilelite", "gfx950", {}}, 1.0);
+    EXPECT_TRUE(run().empty());
+    EXPECT_EQ(scheduler_.explain(ActionId(1)),
+              "no connected worker can build with toolchain tensilelite for target gfx950");
+}
+
+TEST_F(SchedulerTest, AFullDiskStopsDispatchUntilSpaceReturns) {
+    join(1, 2);
+    scheduler_.worker_limits(WorkerId(1), 0, kGiB);
+    add(1, kBuild, 1.0);
+    EXPECT_TRUE(run().empty());
+    EXPECT_NE(scheduler_.explain(ActionId(1)).find("no new work"), std::string::npos);
+    scheduler_.worker_limits(WorkerId(1), 2, kGiB);
+    EXPECT_EQ(run(), Ids{1});
+}
+
+TEST_F(SchedulerTest, EqualHistoriesGiveEqualDecisions) {
+    const auto play = [] {
+        Scheduler scheduler;
+        std::string trace;
+        WorkerSpec spec;
+        spec.host = "h";
+        spec.slots = 3;
+        spec.memory = kGiB;
+        spec.abilities = {kBuild, kHelper};
+        for (int w = 1; w <= 4; ++w) scheduler.worker_joined(WorkerId(w), spec);
+        for (int i = 1; i <= 100; ++i) {
+            scheduler.add({ActionId(i), scheduler.intern(i % 7 == 0 ? kHelper : kBuild),
+                           Micros(100'000 + i * 37 % 1000), Bytes{1}},
+                          {CampaignId(i % 3 + 1), 0, static_cast<double>(i % 5)});
+        }
+        for (int round = 0; round < 40; ++round) {
+            std::vector<Dispatch> dispatches;
+            scheduler.decide(dispatches);
+            for (const Dispatch& d : dispatches) {
+                trace += std::to_string(d.worker.value()) + ":" + std::to_string(d.items[0].action.value()) + " ";
+                scheduler.attempt_ended(d.items[0].action, d.items[0].attempt, Outcome::kOk, Micros(1));
+            }
+        }
+        return trace;
+    };
+    EXPECT_EQ(play(), play());
+}
+
+}  // namespace
+}  // namespace tunefarm::schedule

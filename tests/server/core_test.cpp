@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+#include "coordinator/server/core.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/fake_world.h"
+
+namespace tunefarm::server {
+namespace {
+
+using protocol::Ack;
+using protocol::Assign;
+using schedule::CampaignState;
+using testing::World;
+
+TEST(CoreTest, ACampaignRunsToMeasuredWinners) {
+    World world;
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kDone);
+    EXPECT_EQ(world.toy.executed[TaskKind::kBuild], 3);
+    ASSERT_EQ(world.database.results_.size(), 3U);
+    EXPECT_EQ(world.database.results_[0].winner, "winner");
+    EXPECT_EQ(world.database.results_[1].winner, "");
+    EXPECT_EQ(world.database.steps_.begin()->second.end, StepEnd::kMeasured);
+    EXPECT_EQ(world.database.campaigns_.at(id).state, "done");
+    EXPECT_EQ(world.database.samples_.size(), 36U);
+}
+
+TEST(CoreTest, ASecondRunExecutesNothingButMeasurementAndConclusion) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    world.play();
+    world.toy.executed.clear();
+    const CampaignId again = world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.core->state(again), CampaignState::kDone);
+    EXPECT_EQ(world.toy.executed[TaskKind::kSplit], 0);
+    EXPECT_EQ(world.toy.executed[TaskKind::kPrepare], 0);
+    EXPECT_EQ(world.toy.executed[TaskKind::kHelper], 0);
+    EXPECT_EQ(world.toy.executed[TaskKind::kBuild], 0);
+    EXPECT_EQ(world.toy.executed[TaskKind::kFinish], 0);
+    EXPECT_EQ(world.toy.executed[TaskKind::kMeasure], 1);
+}
+
+TEST(CoreTest, TheCacheAlsoAnswersAfterARestart) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    world.play();
+    world.toy.executed.clear();
+    world.restart();
+    world.join("w1");
+    world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.toy.executed[TaskKind::kBuild], 0);
+}
+
+TEST(CoreTest, ADifferentToolchainMissesTheCache) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    world.play();
+    world.toy.executed.clear();
+    world.restart();
+    world.join("w1", 2, "edited tool");
+    world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.toy.executed[TaskKind::kBuild], 3);
+}
+
+TEST(CoreTest, AMissingArtifactIsMadeAgainByItsAction) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    world.play();
+    world.toy.executed.clear();
+    world.artifacts.content_.erase(sha256("object of k1"));
+    const CampaignId again = world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.core->state(again), CampaignState::kDone);
+    EXPECT_EQ(world.toy.executed[TaskKind::kBuild], 1);
+}
+
+TEST(CoreTest, ResultsAreAcknowledgedOnlyAfterTheirCommit) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    const auto assigned = world.transport.take<Assign>();
+    ASSERT_EQ(assigned.size(), 1U);
+    std::vector<protocol::Rows> rows;
+    world.core->message("w1", world.toy.execute(assigned[0].second, assigned[0].second.items[0], world.artifacts, rows),
+                        world.now);
+    world.core->committed();
+    EXPECT_TRUE(world.transport.take<Ack>().empty());
+    world.database.commit();
+    world.core->committed();
+    const auto acks = world.transport.take<Ack>();
+    ASSERT_EQ(acks.size(), 1U);
+    EXPECT_EQ(acks[0].second.keys, std::vector{assigned[0].second.items[0].key});
+    EXPECT_FALSE(acks[0].second.stale);
+}
+
+TEST(CoreTest, ALostWorkersWorkIsDoneElsewhereAndItsLateResultIsStale) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    const auto first = world.transport.take<Assign>();
+    ASSERT_EQ(first.size(), 1U);
+    world.now = world.now + Micros(60'000'000);
+    world.core->tick(world.now);
+    EXPECT_EQ(world.core->workers(), 0U);
+    world.join("w2");
+    const auto second = world.transport.take<Assign>();
+    ASSERT_EQ(second.size(), 1U);
+    EXPECT_EQ(second[0].first, "w2");
+    EXPECT_GT(second[0].second.items[0].key.attempt, first[0].second.items[0].key.attempt);
+    std::vector<protocol::Rows> rows;
+    world.core->message("w2", world.toy.execute(first[0].second, first[0].second.items[0], world.artifacts, rows),
+                        world.now);
+    const auto acks = world.transport.take<Ack>();
+    ASSERT_EQ(acks.size(), 1U);
+    EXPECT_TRUE(acks[0].second.stale);
+}
+
+TEST(CoreTest, AnUnknownPeerIsToldToSayHello) {
+    World world;
+    world.core->message("stranger", protocol::WorkerHeartbeat{}, world.now);
+    const auto refused = world.transport.take<protocol::Refused>();
+    ASSERT_EQ(refused.size(), 1U);
+}
+
+TEST(CoreTest, AHelperThatCannotCompileFailsItsStepWithTheCompilersWords) {
+    World world;
+    world.toy.helper_fails = true;
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kFailed);
+    ASSERT_EQ(world.core->failures(id).size(), 1U);
+    EXPECT_NE(world.core->failures(id)[0].find("helper.c:1: error: expected ';'"), std::string::npos);
+    EXPECT_EQ(world.toy.executed[TaskKind::kHelper], 2) << "a failure is confirmed by a second attempt";
+}
+
+TEST(CoreTest, ABrokenKernelDropsItsSolutionOnlyAndItsFailureIsCached) {
+    World world;
+    world.toy.broken = {"k1"};
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kDone);
+    EXPECT_EQ(world.database.results_.size(), 2U);
+    EXPECT_EQ(world.database.tasks_in(TaskKind::kBuild, "failed", false), 1);
+    world.toy.executed.clear();
+    world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.toy.executed[TaskKind::kBuild], 0);
+}
+
+TEST(CoreTest, ConfigErrorsOfTheToolchainNameThePlaceInTheFile) {
+    World world;
+    world.toy.split_error = "BenchmarkProblems[0][1].ForkParameters.MacroTile0";
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kRejected);
+    ASSERT_EQ(world.core->input_errors(id).size(), 1U);
+    EXPECT_EQ(world.core->input_errors(id)[0].substr(0, 11), "toy.yaml:4:") << world.core->input_errors(id)[0];
+}
+
+TEST(CoreTest, EqualKernelsOfTwoStepsAreBuiltOnce) {
+    World world;
+    world.toy.group_names = {"g0", "g1"};
+    world.toy.cache_keys = {"c0", "c1"};
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kDone);
+    EXPECT_EQ(world.toy.executed[TaskKind::kBuild], 3);
+    EXPECT_EQ(world.toy.executed[TaskKind::kHelper], 1);
+    EXPECT_EQ(world.database.tasks_in(TaskKind::kBuild, "done", true), 3);
+}
+
+TEST(CoreTest, RepeatedGroupNamesAndCacheDirectoriesMakeGates) {
+    World world;
+    world.toy.group_names = {"g", "g", "h"};
+    world.toy.cache_keys = {"c", "d", "c"};
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kDone);
+    EXPECT_EQ(world.database.results_.size(), 9U) << "equal names overwrite nothing";
+    bool same_name = false;
+    for (const storage::GateRecord& gate : world.database.gates_)
+        same_name = same_name || gate.reason == "same group name";
+    EXPECT_TRUE(same_name);
+}
+
+TEST(CoreTest, BuildOnlyMeasuresNothingAndSaysBuilt) {
+    World world;
+    world.join("w1", 2, "tool", false);
+    CampaignRequest request = world.request();
+    request.build_only = true;
+    request.measured_targets.clear();
+    const CampaignId id = world.submit(request);
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kDone);
+    EXPECT_EQ(world.toy.executed[TaskKind::kMeasure], 0);
+    EXPECT_EQ(world.database.steps_.begin()->second.end, StepEnd::kBuilt);
+}
+
+TEST(CoreTest, CancellingOneCampaignLeavesSharedWorkToTheOther) {
+    World world;
+    world.join("w1");
+    const CampaignId first = world.submit(world.request());
+    const CampaignId second = world.submit(world.request());
+    world.core->cancel(first, world.now);
+    world.play();
+    EXPECT_EQ(world.core->state(first), CampaignState::kCancelled);
+    EXPECT_EQ(world.core->state(second), CampaignState::kDone);
+    EXPECT_EQ(world.toy.executed[TaskKind::kBuild], 3);
+}
+
+TEST(CoreTest, TwoCampaignsExecuteSharedActionsOnce) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.toy.executed[TaskKind::kSplit], 1);
+    EXPECT_EQ(world.toy.executed[TaskKind::kBuild], 3);
+    EXPECT_EQ(world.toy.executed[TaskKind::kMeasure], 2);
+}
+
+TEST(CoreTest, AnInterruptedCampaignSaysSoAndItsCommittedWorkIsKept) {
+    World world;
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    world.turn();
+    world.turn();
+    world.core->shut_down(false, "test");
+    world.database.commit();
+    EXPECT_EQ(world.database.campaigns_.at(id).state, "interrupted");
+    const auto executed = world.toy.executed;
+    EXPECT_EQ(executed.at(TaskKind::kSplit), 1);
+    world.restart();
+    world.join("w1");
+    storage::OpenCampaign open;
+    open.record = world.database.campaigns_.at(id);
+    for (const auto& [step_id, step] : world.database.steps_) open.steps.push_back(step);
+    for (const auto& [task_id, task] : world.database.tasks_) open.tasks.push_back(task);
+    ASSERT_EQ(world.core->submit(world.request(), &open, world.now).value(), id);
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kDone);
+    EXPECT_EQ(world.toy.executed[TaskKind::kSplit], 1);
+    EXPECT_EQ(world.toy.executed[TaskKind::kBuild], 3) << "no kernel is built twice";
+    EXPECT_EQ(world.database.steps_.size(), 1U) << "the step keeps its id";
+}
+
+TEST(CoreTest, ProgressKnowsWhatIsLeft) {
+    World world;
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    EXPECT_GT(world.core->progress(id).left, 0);
+    world.play();
+    const Progress progress = world.core->progress(id);
+    EXPECT_EQ(progress.left, 0);
+    EXPECT_EQ(progress.running, 0);
+    EXPECT_EQ(progress.done, 9) << "split, prepare, helper, 3 builds, finish, measure, conclude";
+    EXPECT_GT(progress.lower_bound_s, 0);
+}
+
+}  // namespace
+}  // namespace tunefarm::server
