@@ -24,7 +24,11 @@ Buffer::~Buffer() {
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), mapped_(other.mapped_), data_(other.data_), size_(other.size_), tail_(other.tail_) {}
+    : base_(std::exchange(other.base_, nullptr)),
+      mapped_(other.mapped_),
+      data_(other.data_),
+      size_(other.size_),
+      tail_(other.tail_) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
     std::swap(base_, other.base_);

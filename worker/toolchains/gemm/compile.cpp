@@ -20,9 +20,18 @@ Arguments target_flags(const Target& target) {
 /// -ffreestanding: kernels call nothing. The seed is fixed because clang may draw names from it.
 Arguments compile_flags(const Tools& tools, const Target& target) {
     Arguments flags = target_flags(target);
-    const Arguments more{"-x",        "c",           "-std=gnu17",         "-O3",         "-ffreestanding",
-                         "-fno-ident", "-Wall",      "-Werror=implicit-function-declaration", "-frandom-seed=tunefarm",
-                         "-ffp-contract=on",         "-I",                 tools.folder};
+    const Arguments more{"-x",
+                         "c",
+                         "-std=gnu17",
+                         "-O3",
+                         "-ffreestanding",
+                         "-fno-ident",
+                         "-Wall",
+                         "-Werror=implicit-function-declaration",
+                         "-frandom-seed=tunefarm",
+                         "-ffp-contract=on",
+                         "-I",
+                         tools.folder};
     flags.insert(flags.end(), more.begin(), more.end());
     if (!target.gpu) {
         const Arguments host{"-fPIC", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fvisibility=hidden"};
@@ -38,7 +47,8 @@ bool ignored_the_processor(const std::string& log) {
     return log.find("not a recognized processor") != std::string::npos;
 }
 
-bool run(const Arguments& arguments, const std::string& directory, const std::string& phase, Compiled* compiled, Failure* failure) {
+bool run(const Arguments& arguments, const std::string& directory, const std::string& phase, Compiled* compiled,
+         Failure* failure) {
     auto finished = run_program(arguments, directory);
     if (!finished) {
         *failure = Failure{"environment", finished.error().message, {}, {}, {}};
@@ -47,14 +57,21 @@ bool run(const Arguments& arguments, const std::string& directory, const std::st
     compiled->phases[phase] += finished->wall_us;
     compiled->cpu_us += finished->cpu_us;
     if (finished->signal != 0) {
-        *failure = Failure{"environment", fmt::format("{} was ended by signal {}", arguments[0], finished->signal), {}, {}, finished->log};
+        *failure = Failure{"environment",
+                           fmt::format("{} was ended by signal {}", arguments[0], finished->signal),
+                           {},
+                           {},
+                           finished->log};
         return false;
     }
     if (finished->exit_code != 0 || ignored_the_processor(finished->log)) {
         // Full disks show as compiler diagnostics too, but are no property of the input.
         const bool full = finished->log.find("No space left") != std::string::npos;
         *failure = Failure{full ? "environment" : "input",
-                           fmt::format("{} failed: {} ended with {}", phase, arguments[0], finished->exit_code), {}, {}, finished->log};
+                           fmt::format("{} failed: {} ended with {}", phase, arguments[0], finished->exit_code),
+                           {},
+                           {},
+                           finished->log};
         return false;
     }
     return true;
@@ -89,7 +106,8 @@ bool compile_kernel(const Tools& tools, const Target& target, const std::string&
     const Arguments files{"-S", "kernel.c", "-o", "kernel.s"};
     compile.insert(compile.end(), files.begin(), files.end());
     if (!run(compile, directory, "compile", compiled, failure)) return false;
-    if (auto text = read_file(directory + "/kernel.s", std::int64_t{64} << 20)) compiled->facts = assembly_facts(*text, target);
+    if (auto text = read_file(directory + "/kernel.s", std::int64_t{64} << 20))
+        compiled->facts = assembly_facts(*text, target);
     Arguments assemble{tools.clang};
     const Arguments machine = target_flags(target);
     assemble.insert(assemble.end(), machine.begin(), machine.end());
@@ -103,8 +121,8 @@ bool compile_kernel(const Tools& tools, const Target& target, const std::string&
     return true;
 }
 
-bool compile_helper(const Tools& tools, const std::string& source, const std::string& directory, const std::string& library,
-                    Compiled* compiled, Failure* failure) {
+bool compile_helper(const Tools& tools, const std::string& source, const std::string& directory,
+                    const std::string& library, Compiled* compiled, Failure* failure) {
     const Target& host = *find_target("x86-64-v3");
     auto text = read_file(source, std::int64_t{16} << 20);
     if (!text) {

@@ -41,8 +41,11 @@ bool is_tie(const Json& row) {
     return member(row, "winner") == "tie" || member(row, "tie") == true || member(row, "status") == "tie";
 }
 
-std::string csv(const Json& problems, const Json& solutions, const std::map<std::pair<std::string, std::string>, const Json*>& rows) {
-    std::string out = "GFlops, SizeI, SizeJ, SizeK, SizeL, LDD, LDC, LDA, LDB, TotalFlops, WinnerGFlops, WinnerTimeUS, WinnerIdx, WinnerName";
+std::string csv(const Json& problems, const Json& solutions,
+                const std::map<std::pair<std::string, std::string>, const Json*>& rows) {
+    std::string out =
+        "GFlops, SizeI, SizeJ, SizeK, SizeL, LDD, LDC, LDA, LDB, TotalFlops, WinnerGFlops, WinnerTimeUS, WinnerIdx, "
+        "WinnerName";
     for (const Json& solution : solutions) out += ", " + text_of(solution, "name");
     out += "\n";
     std::size_t number = 0;
@@ -79,7 +82,8 @@ std::string csv(const Json& problems, const Json& solutions, const std::map<std:
             ++index;
         }
         if (best >= 0) {
-            out += fmt::format(", {:.4f}, {:.4f}, {}, {}", best, best_us, best_index, text_of(solutions[best_index], "name"));
+            out += fmt::format(", {:.4f}, {:.4f}, {}, {}", best, best_us, best_index,
+                               text_of(solutions[best_index], "name"));
         } else {
             out += ", , , , ";
         }
@@ -89,9 +93,9 @@ std::string csv(const Json& problems, const Json& solutions, const std::map<std:
 }
 
 Json candidate(const Json& row) {
-    return Json{{"solution", member(row, "solution")},       {"median_us", member(row, "median_us")},
-                {"ci_low_us", member(row, "ci_low_us")},     {"ci_high_us", member(row, "ci_high_us")},
-                {"gflops", member(row, "gflops")},           {"samples", member(row, "samples")}};
+    return Json{{"solution", member(row, "solution")},   {"median_us", member(row, "median_us")},
+                {"ci_low_us", member(row, "ci_low_us")}, {"ci_high_us", member(row, "ci_high_us")},
+                {"gflops", member(row, "gflops")},       {"samples", member(row, "samples")}};
 }
 
 /// A problem has either winners or a tie set: a faster median alone is no winner.
@@ -105,7 +109,9 @@ Json winners(const Json& step, const Json& problems, const Json& rows) {
             if (is_winner(row)) won.push_back(candidate(row));
             if (is_tie(row)) tied.push_back(candidate(row));
         }
-        list.push_back(Json{{"problem", member(problem, "name")}, {"winner", won.empty() ? Json() : won.front()}, {"ties", std::move(tied)}});
+        list.push_back(Json{{"problem", member(problem, "name")},
+                            {"winner", won.empty() ? Json() : won.front()},
+                            {"ties", std::move(tied)}});
     }
     return Json{{"version", 1},
                 {"status", "measured"},
@@ -120,14 +126,17 @@ bool conclude_step(const Json& step, const Json& results, std::vector<ResultFile
     const Json& problems = member(step, "problems");
     const Json& solutions = member(step, "solutions");
     const std::string group = text_of(step, "group_name");
-    if (!problems.is_array() || !solutions.is_array() || group.empty()) return fail(failure, "the step document is incomplete");
+    if (!problems.is_array() || !solutions.is_array() || group.empty())
+        return fail(failure, "the step document is incomplete");
     for (const char c : group) {
         // The name becomes a file's name.
-        if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') return fail(failure, "the group's name is not a name");
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_')
+            return fail(failure, "the group's name is not a name");
     }
     if (results.is_null()) {
         Json kernels = Json::array();
-        for (const Json& kernel : member(step, "kernels")) kernels.push_back(Json{{"name", member(kernel, "name")}, {"status", "built"}});
+        for (const Json& kernel : member(step, "kernels"))
+            kernels.push_back(Json{{"name", member(kernel, "name")}, {"status", "built"}});
         const Json document{{"version", 1},
                             {"status", "built"},
                             {"note", "built, not measured: this says nothing about speed"},

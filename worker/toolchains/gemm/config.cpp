@@ -68,14 +68,32 @@ bool is_off(const Json& value) {
 }
 
 bool read_problem_type(const Json& dict, const std::string& path, ProblemType* type, Failure* failure) {
-    static const std::vector<std::string> kKnown{"OperationType", "DataType",   "DestDataType", "ComputeDataType",
-                                                 "HighPrecisionAccumulate",     "TransposeA",   "TransposeB",
-                                                 "UseBeta",       "Batched"};
-    static const std::set<std::string> kOff{
-        "UseBias",       "UseScaleAB",    "UseScaleCD",    "UseScaleAlphaVec", "UseE",       "Gradient",
-        "Activation",    "ActivationType", "ActivationHPA", "GroupedGemm",     "Sparse",     "OutputAmaxD",
-        "StridedBatched", "UseInitialStridesAB", "UseInitialStridesCD", "B2BGemm", "SupportUserArgs", "BiasSrc",
-        "ComplexConjugateA", "ComplexConjugateB", "StochasticRounding", "F32XdlMathOp", "SilentHighPrecisionAccumulate"};
+    static const std::vector<std::string> kKnown{
+        "OperationType", "DataType",   "DestDataType", "ComputeDataType", "HighPrecisionAccumulate",
+        "TransposeA",    "TransposeB", "UseBeta",      "Batched"};
+    static const std::set<std::string> kOff{"UseBias",
+                                            "UseScaleAB",
+                                            "UseScaleCD",
+                                            "UseScaleAlphaVec",
+                                            "UseE",
+                                            "Gradient",
+                                            "Activation",
+                                            "ActivationType",
+                                            "ActivationHPA",
+                                            "GroupedGemm",
+                                            "Sparse",
+                                            "OutputAmaxD",
+                                            "StridedBatched",
+                                            "UseInitialStridesAB",
+                                            "UseInitialStridesCD",
+                                            "B2BGemm",
+                                            "SupportUserArgs",
+                                            "BiasSrc",
+                                            "ComplexConjugateA",
+                                            "ComplexConjugateB",
+                                            "StochasticRounding",
+                                            "F32XdlMathOp",
+                                            "SilentHighPrecisionAccumulate"};
     if (!dict.is_object()) return fail(failure, path, "expected the problem type, a mapping, not " + quote(dict));
     *type = ProblemType{};
     type->batched = false;
@@ -124,7 +142,8 @@ bool read_problem_type(const Json& dict, const std::string& path, ProblemType* t
     }
     const DataType accumulator = type->type == DataType::kHalf ? DataType::kFloat : type->type;
     if (compute && *compute != accumulator) {
-        return fail(failure, path + ".ComputeDataType", "toolchain gemm accumulates half in float, and else in the data type",
+        return fail(failure, path + ".ComputeDataType",
+                    "toolchain gemm accumulates half in float, and else in the data type",
                     {std::string(1, static_cast<char>(to_char(accumulator) + 32))});
     }
     return true;
@@ -149,7 +168,8 @@ bool read_value(const Json& value, Parameter which, const std::string& path, int
         *out = value.get<bool>() ? 1 : 0;
         return true;
     }
-    const bool fits = value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > (1U << 30));
+    const bool fits =
+        value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > (1U << 30));
     if (!fits || !info.allows(value.get<std::int64_t>())) {
         return fail(failure, path, std::string(info.name) + " cannot be " + quote(value), {info.allowed_text()});
     }
@@ -191,13 +211,17 @@ bool read_groups(const Json& value, const std::string& path, Lists* lists, Failu
     return true;
 }
 
-bool read_entry(const std::string& name, const Json& value, const std::string& path, bool groups, Lists* lists, Failure* failure) {
+bool read_entry(const std::string& name, const Json& value, const std::string& path, bool groups, Lists* lists,
+                Failure* failure) {
     const std::string at = path + "." + name;
     if (name == "Groups" && groups) return read_groups(value, at, lists, failure);
     Parameter which = kMacroTile0;
     if (!read_parameter(name, at, &which, failure)) return false;
-    if (!value.is_array()) return fail(failure, at, "expected a list of values, not " + quote(value), {parameters()[which].allowed_text()});
-    if (value.empty()) return fail(failure, at, "an empty list leaves nothing to try", {parameters()[which].allowed_text()});
+    if (!value.is_array())
+        return fail(failure, at, "expected a list of values, not " + quote(value),
+                    {parameters()[which].allowed_text()});
+    if (value.empty())
+        return fail(failure, at, "an empty list leaves nothing to try", {parameters()[which].allowed_text()});
     std::vector<int> numbers;
     for (std::size_t i = 0; i < value.size(); ++i) {
         int number = 0;
@@ -220,7 +244,8 @@ bool read_section(const Json& section, const std::string& path, bool groups, Lis
     if (!section.is_array()) return fail(failure, path, "expected a list of mappings, not " + quote(section));
     for (std::size_t i = 0; i < section.size(); ++i) {
         if (section[i].is_null()) continue;
-        if (!section[i].is_object()) return fail(failure, fmt::format("{}[{}]", path, i), "expected a mapping, not " + quote(section[i]));
+        if (!section[i].is_object())
+            return fail(failure, fmt::format("{}[{}]", path, i), "expected a mapping, not " + quote(section[i]));
         for (const auto& [name, value] : section[i].items()) {
             if (!read_entry(name, value, path, groups, lists, failure)) return false;
         }
@@ -233,7 +258,8 @@ bool read_section(const Json& section, const std::string& path, bool groups, Lis
 std::string python_dump(const nlohmann::json& value) {
     std::string out;
     if (value.is_object()) {
-        for (const auto& [key, item] : value.items()) out += (out.empty() ? "" : ", ") + nlohmann::json(key).dump() + ": " + python_dump(item);
+        for (const auto& [key, item] : value.items())
+            out += (out.empty() ? "" : ", ") + nlohmann::json(key).dump() + ": " + python_dump(item);
         return "{" + out + "}";
     }
     if (value.is_array()) {
@@ -264,9 +290,12 @@ std::string cache_key(const Lists& lists) {
         }
         groups.push_back(std::move(elements));
     }
-    const nlohmann::json all{{"ConstantParams", constants},  {"ForkParams", forks},
-                             {"ParamGroups", groups},        {"CustomKernels", nlohmann::json::array()},
-                             {"InternalSupportParams", nullptr}, {"CustomKernelWildcard", false}};
+    const nlohmann::json all{{"ConstantParams", constants},
+                             {"ForkParams", forks},
+                             {"ParamGroups", groups},
+                             {"CustomKernels", nlohmann::json::array()},
+                             {"InternalSupportParams", nullptr},
+                             {"CustomKernelWildcard", false}};
     return sha256(python_dump(all)).hex().substr(0, 12);
 }
 
@@ -291,9 +320,11 @@ bool make_axes(const Lists& lists, const std::string& path, Unit* unit, Failure*
 }
 
 bool read_group(const Json& group, const std::string& path, Unit* unit, Failure* failure) {
-    static const std::vector<std::string> kKnown{"BenchmarkCommonParameters", "ForkParameters", "BenchmarkFinalParameters"};
-    static const std::set<std::string> kGone{"InitialSolutionParameters", "BenchmarkForkParameters", "JoinParameters",
-                                             "BenchmarkJoinParameters", "CustomKernels", "InternalSupportParams"};
+    static const std::vector<std::string> kKnown{"BenchmarkCommonParameters", "ForkParameters",
+                                                 "BenchmarkFinalParameters"};
+    static const std::set<std::string> kGone{
+        "InitialSolutionParameters", "BenchmarkForkParameters", "JoinParameters",
+        "BenchmarkJoinParameters",   "CustomKernels",           "InternalSupportParams"};
     if (!group.is_null() && !group.is_object()) return fail(failure, path, "expected a mapping, not " + quote(group));
     Lists lists;
     Json common;
@@ -308,7 +339,8 @@ bool read_group(const Json& group, const std::string& path, Unit* unit, Failure*
         } else if (key == "BenchmarkFinalParameters") {
             final_parameters = value;
         } else if (kGone.count(key) != 0) {
-            if (!is_absent(value)) return fail(failure, at, "toolchain gemm does not have " + key + ": it must be empty", {});
+            if (!is_absent(value))
+                return fail(failure, at, "toolchain gemm does not have " + key + ": it must be empty", {});
         } else {
             return fail(failure, at, "unknown key " + key + " in a problem-size group", kKnown);
         }
@@ -342,17 +374,20 @@ bool read_units(const Json& config, std::vector<Unit>* units, Failure* failure) 
         const Json& backend = config["Backend"];
         const Json name = backend.is_object() && backend.contains("Name") ? backend["Name"] : Json();
         if (name != "tensile" && name != "Tensile") {
-            return fail(failure, "Backend.Name", "toolchain gemm searches exhaustively; it has no backend " + quote(name), {"tensile"});
+            return fail(failure, "Backend.Name",
+                        "toolchain gemm searches exhaustively; it has no backend " + quote(name), {"tensile"});
         }
     }
-    if (!config.contains("BenchmarkProblems") || !config["BenchmarkProblems"].is_array() || config["BenchmarkProblems"].empty()) {
+    if (!config.contains("BenchmarkProblems") || !config["BenchmarkProblems"].is_array() ||
+        config["BenchmarkProblems"].empty()) {
         return fail(failure, "BenchmarkProblems", "expected a list of [problem type, group, ...] that is not empty");
     }
     const Json& entries = config["BenchmarkProblems"];
     for (std::size_t e = 0; e < entries.size(); ++e) {
         const std::string at = fmt::format("BenchmarkProblems[{}]", e);
         const Json& entry = entries[e];
-        if (!entry.is_array() || entry.empty()) return fail(failure, at, "expected [problem type, group, ...], not " + quote(entry));
+        if (!entry.is_array() || entry.empty())
+            return fail(failure, at, "expected [problem type, group, ...], not " + quote(entry));
         ProblemType type;
         if (!read_problem_type(entry[0], at + "[0]", &type, failure)) return false;
         const std::size_t groups = std::max<std::size_t>(1, entry.size() - 1);

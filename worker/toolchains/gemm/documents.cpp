@@ -105,8 +105,9 @@ Json split_result(const std::vector<Unit>& units) {
     return Json{{"units", std::move(list)}};
 }
 
-bool prepare_step(const Unit& unit, const Target& target, const std::function<void(std::uint64_t, std::uint64_t)>& progress,
-                  Prepared* prepared, Failure* failure) {
+bool prepare_step(const Unit& unit, const Target& target,
+                  const std::function<void(std::uint64_t, std::uint64_t)>& progress, Prepared* prepared,
+                  Failure* failure) {
     if (!target.offers(unit.type.type)) {
         std::vector<std::string> offered;
         for (const DataType type : {DataType::kFloat, DataType::kDouble, DataType::kHalf}) {
@@ -117,10 +118,11 @@ bool prepare_step(const Unit& unit, const Target& target, const std::function<vo
     }
     const std::string path = fmt::format("BenchmarkProblems[{}][{}].ForkParameters", unit.entry, unit.group + 1);
     if (unit.permutations > kMaxPermutations) {
-        return fail(failure,
-                    fmt::format("{} permutations; an exhaustive step may have {}: fork fewer values, or split the group",
-                                unit.permutations, kMaxPermutations),
-                    path, {fmt::format("at most {} permutations", kMaxPermutations)});
+        return fail(
+            failure,
+            fmt::format("{} permutations; an exhaustive step may have {}: fork fewer values, or split the group",
+                        unit.permutations, kMaxPermutations),
+            path, {fmt::format("at most {} permutations", kMaxPermutations)});
     }
     Json kernels = Json::array();
     Json solutions = Json::array();
@@ -132,7 +134,8 @@ bool prepare_step(const Unit& unit, const Target& target, const std::function<vo
         const Point point = resolve(unit.permutation(i), unit.type, target);
         if (auto reason = invalid_reason(point, unit.type, target)) {
             if (prepared->rejected++ == 0) first_reason = *reason;
-            if (rejected.size() < kMaxListedRejections) rejected.push_back(Json{{"permutation", i}, {"reason", *reason}});
+            if (rejected.size() < kMaxListedRejections)
+                rejected.push_back(Json{{"permutation", i}, {"reason", *reason}});
             continue;
         }
         if (!seen.insert(point).second) {
@@ -140,13 +143,17 @@ bool prepare_step(const Unit& unit, const Target& target, const std::function<vo
             continue;
         }
         const std::string name = kernel_name(unit.type, point, target);
-        kernels.push_back(Json{{"name", name}, {"args", kernel_args(unit.type, point, target)}, {"cost", build_cost(point, target)}});
-        solutions.push_back(Json{{"name", name}, {"kernel", kernels.size() - 1}, {"parameters", parameters_json(point, target)}});
+        kernels.push_back(
+            Json{{"name", name}, {"args", kernel_args(unit.type, point, target)}, {"cost", build_cost(point, target)}});
+        solutions.push_back(
+            Json{{"name", name}, {"kernel", kernels.size() - 1}, {"parameters", parameters_json(point, target)}});
     }
     prepared->permutations = unit.permutations;
     prepared->kernels = kernels.size();
     if (kernels.empty()) {
-        return fail(failure, fmt::format("all {} permutations are rejected on {}; the first: {}", unit.permutations, target.name, first_reason),
+        return fail(failure,
+                    fmt::format("all {} permutations are rejected on {}; the first: {}", unit.permutations, target.name,
+                                first_reason),
                     path);
     }
     Json problems = Json::array();
@@ -199,7 +206,8 @@ bool make_manifest(const Json& step, const std::vector<std::string>& built, cons
     const std::set<std::string> names(built.begin(), built.end());
     const Json& kernels = member(step, "kernels");
     const Json& solutions = member(step, "solutions");
-    if (!kernels.is_array() || !solutions.is_array()) return fail(failure, "the step document has no kernels and solutions");
+    if (!kernels.is_array() || !solutions.is_array())
+        return fail(failure, "the step document has no kernels and solutions");
     Json list = Json::array();
     for (const Json& solution : solutions) {
         const Json& index = member(solution, "kernel");
@@ -244,16 +252,19 @@ bool read_measure_request(const Json& manifest, const Json& args, BenchRequest* 
     for (const Json& solution : solutions) {
         const Json& workspace = member(solution, "workspace");
         const std::int64_t bytes = workspace.is_number_integer() ? workspace.get<std::int64_t>() : -1;
-        if (bytes < 0 || bytes > (std::int64_t{1} << 30)) return fail(failure, "the manifest's solution has no valid workspace");
+        if (bytes < 0 || bytes > (std::int64_t{1} << 30))
+            return fail(failure, "the manifest's solution has no valid workspace");
         index.emplace(text_of(solution, "name"), request->solutions.size());
         request->solutions.push_back(BenchSolution{text_of(solution, "name"), text_of(solution, "symbol"), bytes});
     }
     const Json& problem = member(args, "problem");
     const Json& sizes = problem.is_array() ? problem : member(problem, "sizes");
-    if (!sizes.is_array() || (sizes.size() != 4 && sizes.size() != 8)) return fail(failure, "args.problem has no sizes [M, N, batch, K]");
+    if (!sizes.is_array() || (sizes.size() != 4 && sizes.size() != 8))
+        return fail(failure, "args.problem has no sizes [M, N, batch, K]");
     std::array<std::int64_t, 8> n{};
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-        if (!sizes[i].is_number_integer() || sizes[i] < 0 || sizes[i] > kMaxExtent) return fail(failure, "args.problem.sizes is out of range");
+        if (!sizes[i].is_number_integer() || sizes[i] < 0 || sizes[i] > kMaxExtent)
+            return fail(failure, "args.problem.sizes is out of range");
         n[i] = sizes[i].get<std::int64_t>();
     }
     request->problem = Problem{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]};
@@ -261,16 +272,19 @@ bool read_measure_request(const Json& manifest, const Json& args, BenchRequest* 
     if (!order.is_array()) return fail(failure, "args.order is not a list of solutions");
     for (const Json& name : order) {
         const auto found = name.is_string() ? index.find(name.get<std::string>()) : index.end();
-        if (found == index.end()) return fail(failure, "args.order names a solution that is not in the bundle: " + name.dump());
+        if (found == index.end())
+            return fail(failure, "args.order names a solution that is not in the bundle: " + name.dump());
         request->order.push_back(found->second);
     }
     const Json& repeats = member(args, "repeats");
-    if (!repeats.is_null() && (!repeats.is_number_integer() || repeats < 1 || repeats > 1'000'000)) return fail(failure, "args.repeats is out of range");
+    if (!repeats.is_null() && (!repeats.is_number_integer() || repeats < 1 || repeats > 1'000'000))
+        return fail(failure, "args.repeats is out of range");
     request->repeats = repeats.is_null() ? 1 : repeats.get<int>();
     const Json& cpus = member(args, "cpus");
     if (cpus.is_array()) {
         for (const Json& cpu : cpus) {
-            if (!cpu.is_number_integer() || cpu < 0 || cpu > 1 << 16) return fail(failure, "args.cpus is not a list of CPU numbers");
+            if (!cpu.is_number_integer() || cpu < 0 || cpu > 1 << 16)
+                return fail(failure, "args.cpus is not a list of CPU numbers");
             request->cpus.push_back(cpu.get<int>());
         }
     }

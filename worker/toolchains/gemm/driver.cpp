@@ -97,7 +97,8 @@ struct Driver::Impl {
 
     bool input(const Request& request, const char* name, std::string* path, Failure* failure) const {
         const auto found = request.inputs.find(name);
-        if (found == request.inputs.end() || !found->is_string()) return fail(failure, "internal", fmt::format("the request has no input {}", name));
+        if (found == request.inputs.end() || !found->is_string())
+            return fail(failure, "internal", fmt::format("the request has no input {}", name));
         *path = found->get<std::string>();
         return true;
     }
@@ -106,14 +107,17 @@ struct Driver::Impl {
         std::string path;
         if (!input(request, name, &path, failure)) return false;
         auto text = read_file(path, kMaxDocument);
-        if (!text) return fail(failure, text.error().kind == ErrorKind::kInput ? "input" : "environment", text.error().message);
+        if (!text)
+            return fail(failure, text.error().kind == ErrorKind::kInput ? "input" : "environment",
+                        text.error().message);
         *json = parse(*text);
-        if (json->is_discarded()) return fail(failure, "input", fmt::format("the input {} is not JSON, or nested deeper than 64", name));
+        if (json->is_discarded())
+            return fail(failure, "input", fmt::format("the input {} is not JSON, or nested deeper than 64", name));
         return true;
     }
 
-    bool output(const Request& request, Reply* reply, const char* name, const std::string& file, const std::string& content,
-                Failure* failure) const {
+    bool output(const Request& request, Reply* reply, const char* name, const std::string& file,
+                const std::string& content, Failure* failure) const {
         const Status written = write_scratch_file(request.directory + "/" + file, content);
         if (!written) return fail(failure, "environment", written.error().message);
         reply->outputs[name] = file;
@@ -122,7 +126,8 @@ struct Driver::Impl {
 
     bool need_target(const Request& request, Failure* failure) const {
         if (request.target != nullptr) return true;
-        *failure = Failure{"input", fmt::format("toolchain gemm does not know the target {}", request.target_name), {}, {}, {}};
+        *failure = Failure{
+            "input", fmt::format("toolchain gemm does not know the target {}", request.target_name), {}, {}, {}};
         for (const Target& target : targets()) failure->allowed.push_back(target.name);
         return false;
     }
@@ -138,7 +143,9 @@ struct Driver::Impl {
         reply->result = split_result(list);
         const std::size_t size = dump(reply->result).size();
         if (size + 4096 > kMaxLine) {
-            return fail(failure, "input", fmt::format("the config's steps and sizes take {} bytes; the limit is {}: split the file", size, kMaxLine - 4096));
+            return fail(failure, "input",
+                        fmt::format("the config's steps and sizes take {} bytes; the limit is {}: split the file", size,
+                                    kMaxLine - 4096));
         }
         return true;
     }
@@ -205,7 +212,8 @@ struct Driver::Impl {
     bool build(const Request& request, Reply* reply, Failure* failure) {
         if (!need_target(request, failure)) return false;
         const auto kernels = request.args.find("kernels");
-        if (kernels == request.args.end() || !kernels->is_array()) return fail(failure, "internal", "args.kernels is not a list");
+        if (kernels == request.args.end() || !kernels->is_array())
+            return fail(failure, "internal", "args.kernels is not a list");
         for (const Json& item : *kernels) {
             if (!item.is_object() || !item.contains("id") || !item["id"].is_number_unsigned()) {
                 return fail(failure, "internal", "a kernel of args.kernels has no id");
@@ -219,10 +227,13 @@ struct Driver::Impl {
     bool finish(const Request& request, Reply* reply, Failure* failure) {
         Json step;
         std::string folder;
-        if (!need_target(request, failure) || !document(request, "step", &step, failure) || !input(request, "kernels", &folder, failure)) return false;
+        if (!need_target(request, failure) || !document(request, "step", &step, failure) ||
+            !input(request, "kernels", &folder, failure))
+            return false;
         std::vector<std::string> names;
         DIR* const listing = ::opendir(folder.c_str());
-        if (listing == nullptr) return fail(failure, "environment", fmt::format("cannot list {}: {}", folder, std::strerror(errno)));
+        if (listing == nullptr)
+            return fail(failure, "environment", fmt::format("cannot list {}: {}", folder, std::strerror(errno)));
         for (const dirent* entry = ::readdir(listing); entry != nullptr; entry = ::readdir(listing)) {
             if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
         }
@@ -235,7 +246,8 @@ struct Driver::Impl {
         for (const std::string& name : names) objects.push_back(folder + "/" + name);
         const std::string library = request.target->gpu ? "kernels.co" : "kernels.so";
         Compiled compiled;
-        if (!link_library(tools, *request.target, objects, request.directory, library, &compiled, failure)) return false;
+        if (!link_library(tools, *request.target, objects, request.directory, library, &compiled, failure))
+            return false;
         reply->outputs["library"] = library;
         reply->phases = compiled.phases;
         reply->result = Json{{"kernels", names.size()}};
@@ -245,11 +257,13 @@ struct Driver::Impl {
     bool measure(const Request& request, Reply* reply, Failure* failure) {
         if (!need_target(request, failure)) return false;
         if (request.target->gpu || !cpu_runs(*request.target)) {
-            return fail(failure, "environment", fmt::format("this driver cannot run {} code here", request.target_name));
+            return fail(failure, "environment",
+                        fmt::format("this driver cannot run {} code here", request.target_name));
         }
         Json manifest;
         BenchRequest bench_request;
-        if (!document(request, "manifest", &manifest, failure) || !input(request, "library", &bench_request.library, failure) ||
+        if (!document(request, "manifest", &manifest, failure) ||
+            !input(request, "library", &bench_request.library, failure) ||
             !input(request, "helper", &bench_request.helper, failure) ||
             !read_measure_request(manifest, request.args, &bench_request, failure)) {
             return false;
@@ -310,11 +324,13 @@ struct Driver::Impl {
         if (request.verb == "finish") return finish(request, reply, failure);
         if (request.verb == "measure") return measure(request, reply, failure);
         if (request.verb == "conclude") return conclude(request, reply, failure);
-        return fail(failure, "internal", fmt::format("toolchain gemm does not have the verb {}", request.verb.substr(0, 40)));
+        return fail(failure, "internal",
+                    fmt::format("toolchain gemm does not have the verb {}", request.verb.substr(0, 40)));
     }
 };
 
-Driver::Driver(Tools tools, std::function<void(const std::string&)> emit) : impl_(new Impl{std::move(tools), std::move(emit), {}}) {}
+Driver::Driver(Tools tools, std::function<void(const std::string&)> emit)
+    : impl_(new Impl{std::move(tools), std::move(emit), {}}) {}
 Driver::~Driver() = default;
 
 void Driver::hello() {
@@ -348,8 +364,11 @@ void Driver::handle(std::string_view line) {
     } else if (!impl_->execute(request, &reply, &failure)) {
         impl_->error(request.id, failure);
     } else {
-        impl_->event(Json{{"event", "done"}, {"id", request.id}, {"result", std::move(reply.result)},
-                          {"outputs", std::move(reply.outputs)}, {"phases", std::move(reply.phases)}});
+        impl_->event(Json{{"event", "done"},
+                          {"id", request.id},
+                          {"result", std::move(reply.result)},
+                          {"outputs", std::move(reply.outputs)},
+                          {"phases", std::move(reply.phases)}});
     }
 }
 

@@ -50,13 +50,14 @@ std::map<std::string, std::int64_t> assembly_facts(std::string_view assembly, co
         facts["reloads"] = count(assembly, "-byte Reload") + count(assembly, "-byte Folded Reload");
         return facts;
     }
-    constexpr std::array<std::pair<const char*, const char*>, 7> kKeys{{{"vgpr", ".vgpr_count:"},
-                                                                       {"agpr", ".agpr_count:"},
-                                                                       {"sgpr", ".sgpr_count:"},
-                                                                       {"lds_bytes", ".group_segment_fixed_size:"},
-                                                                       {"scratch_bytes", ".private_segment_fixed_size:"},
-                                                                       {"vgpr_spills", ".vgpr_spill_count:"},
-                                                                       {"sgpr_spills", ".sgpr_spill_count:"}}};
+    constexpr std::array<std::pair<const char*, const char*>, 7> kKeys{
+        {{"vgpr", ".vgpr_count:"},
+         {"agpr", ".agpr_count:"},
+         {"sgpr", ".sgpr_count:"},
+         {"lds_bytes", ".group_segment_fixed_size:"},
+         {"scratch_bytes", ".private_segment_fixed_size:"},
+         {"vgpr_spills", ".vgpr_spill_count:"},
+         {"sgpr_spills", ".sgpr_spill_count:"}}};
     for (const auto& [name, key] : kKeys) {
         const std::int64_t value = metadata(assembly, key);
         if (value >= 0) facts[name] = value;

@@ -8,8 +8,8 @@
 typedef long gemm_index; /* 64 bits on every target */
 
 /* D = alpha * A * B + beta * C for each of `batch` matrices; all column-major; leading dimensions and strides in
- * elements. D never overlaps the inputs; C is not read where beta is 0. alpha and beta are rounded to the kernel's type.
- * `workspace` is aligned to 64 bytes and as large as the manifest says. */
+ * elements. D never overlaps the inputs; C is not read where beta is 0. alpha and beta are rounded to the kernel's
+ * type. `workspace` is aligned to 64 bytes and as large as the manifest says. */
 struct gemm_arguments {
     gemm_index m, n, k, batch;
     const void* a;
@@ -29,10 +29,10 @@ typedef void (*gemm_function)(const struct gemm_arguments*);
 #define GEMM_KERNEL __attribute__((amdgpu_kernel, visibility("protected")))
 #define GEMM_GLOBAL __attribute__((address_space(1)))
 #define GEMM_LDS static __attribute__((address_space(3), loader_uninitialized))
-#define GEMM_BARRIER()                                       \
-    do {                                                     \
+#define GEMM_BARRIER()                                         \
+    do {                                                       \
         __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); \
-        __builtin_amdgcn_s_barrier();                        \
+        __builtin_amdgcn_s_barrier();                          \
         __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup"); \
     } while (0)
 #else
@@ -48,12 +48,13 @@ typedef void (*gemm_function)(const struct gemm_arguments*);
 typedef void (*gemm_fill_function)(void* data, gemm_index rows, gemm_index columns, gemm_index ld, gemm_index batch,
                                    gemm_index stride, int pattern, unsigned long seed);
 
-/* The reference in double accumulation. `expected` has m × n × batch elements, tight. `tolerance` gets, per element, the
- * sum of the magnitudes of all terms: |alpha| sum |a b| + |beta c|. */
+/* The reference in double accumulation. `expected` has m × n × batch elements, tight. `tolerance` gets, per element,
+ * the sum of the magnitudes of all terms: |alpha| sum |a b| + |beta c|. */
 typedef void (*gemm_reference_function)(const struct gemm_arguments* arguments, int transpose_a, int transpose_b,
                                         double* expected, double* magnitude);
 
-/* Compares D with the expectation. Returns the largest of |d - expected| / magnitude, infinity where d is not finite. */
+/* Compares D with the expectation. Returns the largest of |d - expected| / magnitude, infinity where d is not finite.
+ */
 typedef double (*gemm_compare_function)(const struct gemm_arguments* arguments, const double* expected,
                                         const double* magnitude);
 

@@ -20,7 +20,8 @@ std::string micro_step(const Point& p, const std::string& step) {
                            p[kPrefetchDistance]);
     }
     for (int i = 0; i < vectors; ++i) {
-        out += fmt::format("            const V a{0} = *(const VU*)(a + ({1}) * as + {2});\n", i, step, i * p[kVectorWidth]);
+        out += fmt::format("            const V a{0} = *(const VU*)(a + ({1}) * as + {2});\n", i, step,
+                           i * p[kVectorWidth]);
     }
     for (int j = 0; j < p[kThreadTile1]; ++j) {
         out += fmt::format("            {{ const V x = (V)b[({}) * bs + {} * bj];", step, j);
@@ -44,12 +45,15 @@ std::string micro_kernel(const Point& p) {
         out += ";\n";
     }
     if (p[kPrefetchC] != 0) {
-        out += "    for (long j = 0; j < NR; ++j)\n"
-               "        for (int x = 0; x < MR * (int)sizeof(T); x += 64) __builtin_prefetch((const char*)(d + j * ldd) + x, 1, 3);\n";
+        out +=
+            "    for (long j = 0; j < NR; ++j)\n"
+            "        for (int x = 0; x < MR * (int)sizeof(T); x += 64) __builtin_prefetch((const char*)(d + j * ldd) + "
+            "x, 1, 3);\n";
     }
     const int unroll = p[kUnrollK];
     out += "    long l = 0;\n";
-    out += fmt::format("#pragma clang loop unroll(disable) vectorize(disable)\n    for (; l + {0} <= kc; l += {0}) {{\n", unroll);
+    out += fmt::format(
+        "#pragma clang loop unroll(disable) vectorize(disable)\n    for (; l + {0} <= kc; l += {0}) {{\n", unroll);
     for (int u = 0; u < unroll; ++u) out += micro_step(p, std::to_string(u));
     out += fmt::format("        a += {0} * as;\n        b += {0} * bs;\n    }}\n", unroll);
     if (unroll > 1) {
@@ -66,30 +70,36 @@ std::string micro_kernel(const Point& p) {
     out += "    } else {\n";
     for (int j = 0; j < p[kThreadTile1]; ++j) {
         for (int i = 0; i < vectors; ++i) {
-            out += fmt::format("        *(VU*)(d + {1} * ldd + {2}) = alpha * c{0}_{1} + scale * *(const VU*)(c + {1} * ldc + {2});\n",
-                               i, j, i * p[kVectorWidth]);
+            out += fmt::format(
+                "        *(VU*)(d + {1} * ldd + {2}) = alpha * c{0}_{1} + scale * *(const VU*)(c + {1} * ldc + {2});\n",
+                i, j, i * p[kVectorWidth]);
         }
     }
     return out + "    }\n}\n\n";
 }
 
-/// The tile at the edge: computed in full into a buffer, of which rows × columns are kept.
-constexpr const char* kEdge = R"(__attribute__((noinline)) static void edge(long kc, const T* a, const long as, const T* b, const long bs, const long bj,
+/// The tile at the edge: computed in full into a buffer, of which rows × columns are kept. Loops over ragged parts are
+/// kept simple throughout: what vectorising them would gain is not worth the compiler's time, once per kernel.
+constexpr const char* kEdge =
+    R"(__attribute__((noinline)) static void edge(long kc, const T* a, const long as, const T* b, const long bs, const long bj,
                                            const T* c, long ldc, T* d, long ldd, T alpha, T scale, long rows, long columns) {
     T tile[MR * NR] __attribute__((aligned(64)));
     micro(kc, a, as, b, bs, bj, tile, MR, tile, MR, alpha, 0);
     for (long j = 0; j < columns; ++j)
+#pragma clang loop vectorize(disable) unroll(disable)
         for (long i = 0; i < rows; ++i)
             d[i + j * ldd] = scale == 0 ? tile[i + j * MR] : tile[i + j * MR] + scale * c[i + j * ldc];
 }
 
 )";
 
-/// Slivers of MR rows (of A) or NR columns (of B), one step of the summation after the other, ragged ones padded with 0.
-/// `inner` is the distance between neighbours inside a sliver, `outer` the one between steps.
-constexpr const char* kPack = R"(GEMM_INLINE void pack_sliver(T* to, const T* from, const long inner, const long outer, const long width, long valid, long kc) {
+/// Slivers of MR rows (of A) or NR columns (of B), one step of the summation after the other, ragged ones padded with
+/// 0. `inner` is the distance between neighbours inside a sliver, `outer` the one between steps.
+constexpr const char* kPack =
+    R"(GEMM_INLINE void pack_sliver(T* to, const T* from, const long inner, const long outer, const long width, long valid, long kc) {
     if (valid == width) {
         if (inner == 1) {
+#pragma clang loop vectorize(disable) unroll(disable)
             for (long l = 0; l < kc; ++l)
                 for (long i = 0; i < width; ++i) to[l * width + i] = from[i + l * outer];
         } else {
@@ -102,6 +112,7 @@ constexpr const char* kPack = R"(GEMM_INLINE void pack_sliver(T* to, const T* fr
         return;
     }
     for (long l = 0; l < kc; ++l)
+#pragma clang loop vectorize(disable) unroll(disable)
         for (long i = 0; i < width; ++i) to[l * width + i] = i < valid ? from[i * inner + l * outer] : (T)0;
 }
 
@@ -118,7 +129,8 @@ __attribute__((noinline)) static void pack_b(T* to, const T* from, long ldb, lon
 )";
 
 /// One block of the result: rows × columns, kc steps. `a` and `b` are the panels where packed, else the matrices.
-constexpr const char* kBlock = R"(__attribute__((noinline)) static void block(long rows, long columns, long kc, const T* a, long lda, const T* b, long ldb,
+constexpr const char* kBlock =
+    R"(__attribute__((noinline)) static void block(long rows, long columns, long kc, const T* a, long lda, const T* b, long ldb,
                                             const T* c, long ldc, T* d, long ldd, T alpha, T scale, T* spare_a, T* spare_b) {
     (void)lda; (void)ldb; (void)spare_a; (void)spare_b;
     for (long j = 0; j < columns; j += NR) {
@@ -172,6 +184,7 @@ constexpr const char* kEntry = R"(GEMM_KERNEL void SYMBOL(const struct gemm_argu
         T* const d = (T*)args->d + z * args->stride_d;
         if (k == 0) {
             for (long j = 0; j < n; ++j)
+#pragma clang loop vectorize(disable) unroll(disable)
                 for (long i = 0; i < m; ++i) d[i + j * ldd] = beta == 0 ? (T)0 : beta * c[i + j * ldc];
             continue;
         }
@@ -218,16 +231,19 @@ std::string generate_cpu_kernel(const ProblemType& type, const Point& p, const T
     std::string out = "/* Generated by tunefarm's gemm toolchain. */\n#include \"gemm_kernel.h\"\n\n";
     out += fmt::format("typedef {} T;\n", scalar);
     out += fmt::format("typedef T V __attribute__((ext_vector_type({})));\n", p[kVectorWidth]);
-    out += fmt::format("typedef T VU __attribute__((ext_vector_type({}), aligned({}), may_alias));\n", p[kVectorWidth], size);
+    out += fmt::format("typedef T VU __attribute__((ext_vector_type({}), aligned({}), may_alias));\n", p[kVectorWidth],
+                       size);
     out += fmt::format("#define SYMBOL {}\n", kernel_name(type, p, target));
     out += fmt::format("#define MC {}L\n#define NC {}L\n#define KC {}L\n", p[kMacroTile0], p[kMacroTile1], p[kDepthU]);
     out += fmt::format("#define MR {}L\n#define NR {}L\n", p[kThreadTile0], p[kThreadTile1]);
-    out += fmt::format("#define PACK_A {}\n#define PACK_B {}\n#define LOOP_ORDER {}\n", p[kPackA], p[kPackB], p[kLoopOrder]);
+    out += fmt::format("#define PACK_A {}\n#define PACK_B {}\n#define LOOP_ORDER {}\n", p[kPackA], p[kPackB],
+                       p[kLoopOrder]);
     out += fmt::format("#define USE_BETA {}\n#define PANEL_A_BYTES {}L\n", type.use_beta ? 1 : 0, panel_a);
-    out += fmt::format("/* Distances between neighbours: A along i and l, B along l and j. */\n"
-                       "#define A_I {}\n#define A_L {}\n#define B_L {}\n#define B_J {}\n\n",
-                       type.transpose_a ? "lda" : "1L", type.transpose_a ? "1L" : "lda", type.transpose_b ? "ldb" : "1L",
-                       type.transpose_b ? "1L" : "ldb");
+    out += fmt::format(
+        "/* Distances between neighbours: A along i and l, B along l and j. */\n"
+        "#define A_I {}\n#define A_L {}\n#define B_L {}\n#define B_J {}\n\n",
+        type.transpose_a ? "lda" : "1L", type.transpose_a ? "1L" : "lda", type.transpose_b ? "ldb" : "1L",
+        type.transpose_b ? "1L" : "ldb");
     out += micro_kernel(p);
     out += kEdge;
     out += kPack;

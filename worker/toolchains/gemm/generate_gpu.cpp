@@ -8,8 +8,8 @@
 namespace tunefarm::gemm {
 namespace {
 
-/// Loads and stores of one operand's tile. `across` is the tile's width (rows of A, columns of B), `inner` whether memory
-/// is contiguous across (true) or along the summation (false).
+/// Loads and stores of one operand's tile. `across` is the tile's width (rows of A, columns of B), `inner` whether
+/// memory is contiguous across (true) or along the summation (false).
 std::string tile_functions(char which, const Point& p, bool contiguous_across, int threads) {
     const int across = p[which == 'a' ? kMacroTile0 : kMacroTile1];
     const int along = p[kDepthU];
@@ -20,7 +20,8 @@ std::string tile_functions(char which, const Point& p, bool contiguous_across, i
     const char upper = which == 'a' ? 'A' : 'B';
     std::string out = fmt::format("#define CHUNKS_{} {}\n", upper, per_thread);
     // A chunk is VectorWidth neighbours in memory: `x` counts along memory, `y` across it.
-    out += fmt::format(R"(GEMM_INLINE void load_{0}(V* r, const GEMM_GLOBAL T* from, long ld, long limit_x, long limit_y, int thread) {{
+    out += fmt::format(
+        R"(GEMM_INLINE void load_{0}(V* r, const GEMM_GLOBAL T* from, long ld, long limit_x, long limit_y, int thread) {{
 #pragma clang loop unroll(full)
     for (int s = 0; s < CHUNKS_{1}; ++s) {{
         const int chunk = thread + s * THREADS;
@@ -51,13 +52,14 @@ GEMM_INLINE void store_{0}(const V* r, int thread) {{
 }}
 
 )",
-                       which, upper, row, chunks,
-                       contiguous_across ? fmt::format("lds_{}[y][x + e] = r[s][e]", which)
-                                         : fmt::format("lds_{}[x + e][y] = r[s][e]", which));
+        which, upper, row, chunks,
+        contiguous_across ? fmt::format("lds_{}[y][x + e] = r[s][e]", which)
+                          : fmt::format("lds_{}[x + e][y] = r[s][e]", which));
     return out;
 }
 
-constexpr const char* kEntry = R"(/* Work group (x, y, z): rows, columns, batch. The grid is ceil(m / MT0) × ceil(n / MT1) × batch. */
+constexpr const char* kEntry =
+    R"(/* Work group (x, y, z): rows, columns, batch. The grid is ceil(m / MT0) × ceil(n / MT1) × batch. */
 GEMM_KERNEL __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS)))
 void SYMBOL(const GEMM_GLOBAL T* a, const GEMM_GLOBAL T* b, const GEMM_GLOBAL T* c, GEMM_GLOBAL T* d, float alpha, float beta,
             int m, int n, int k, int lda, int ldb, int ldc, int ldd, long stride_a, long stride_b, long stride_c, long stride_d) {
@@ -131,8 +133,8 @@ std::string generate_gpu_kernel(const ProblemType& type, const Point& p, const T
     out += fmt::format("#define SYMBOL {}\n", kernel_name(type, p, target));
     out += fmt::format("#define MT0 {}\n#define MT1 {}\n#define DU {}\n#define VW {}\n", p[kMacroTile0], p[kMacroTile1],
                        p[kDepthU], p[kVectorWidth]);
-    out += fmt::format("#define TT0 {}\n#define TT1 {}\n#define T0 {}\n#define T1 {}\n#define THREADS {}\n", p[kThreadTile0],
-                       p[kThreadTile1], t0, t1, t0 * t1);
+    out += fmt::format("#define TT0 {}\n#define TT1 {}\n#define T0 {}\n#define T1 {}\n#define THREADS {}\n",
+                       p[kThreadTile0], p[kThreadTile1], t0, t1, t0 * t1);
     out += fmt::format("#define PREFETCH {}\n#define USE_BETA {}\n", p[kPrefetchGlobalRead], type.use_beta ? 1 : 0);
     out += fmt::format("#define A_I {}\n#define B_J {}\n\n", type.transpose_a ? "(long)lda" : "1L",
                        type.transpose_b ? "1L" : "(long)ldb");

@@ -19,20 +19,24 @@ using Json = nlohmann::ordered_json;
 std::string obstacle(const Tools& tools, const Target& target, const std::string& directory) {
     if (tools.clang.empty()) return "clang-22 not found: install the package clang-22";
     if (tools.linker.empty()) return "ld.lld-22 not found: install the package lld-22";
-    if (::access(tools.header().c_str(), R_OK) != 0) return fmt::format("{} not found: it belongs beside the driver", tools.header());
+    if (::access(tools.header().c_str(), R_OK) != 0)
+        return fmt::format("{} not found: it belongs beside the driver", tools.header());
     std::string log;
     if (can_assemble(tools, target, directory, &log)) return {};
-    return fmt::format("{} cannot assemble for {}: install the package clang-22 ({})", tools.clang, target.name, log.substr(0, 300));
+    return fmt::format("{} cannot assemble for {}: install the package clang-22 ({})", tools.clang, target.name,
+                       log.substr(0, 300));
 }
 
 }  // namespace
 
 bool cpu_runs(const Target& target) {
     __builtin_cpu_init();
-    const bool v3 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("bmi2") != 0;
+    const bool v3 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
+                    __builtin_cpu_supports("bmi2") != 0;
     if (target.name == "x86-64-v3") return v3;
-    return target.name == "x86-64-v4" && v3 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-           __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+    return target.name == "x86-64-v4" && v3 && __builtin_cpu_supports("avx512f") != 0 &&
+           __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512cd") != 0 &&
+           __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
 }
 
 std::string hello_line(const Tools& tools) {
@@ -43,7 +47,8 @@ std::string hello_line(const Tools& tools) {
     };
     for (const char* verb : {"split", "prepare", "conclude"}) offer(verb, "*", Json::array({"driver"}));
     const char* const temporary = std::getenv("TMPDIR");
-    const auto directory = make_temporary_directory(fmt::format("{}/gemm-probe-", temporary != nullptr ? temporary : "/tmp"));
+    const auto directory =
+        make_temporary_directory(fmt::format("{}/gemm-probe-", temporary != nullptr ? temporary : "/tmp"));
     for (const Target& target : targets()) {
         const std::string reason = directory ? obstacle(tools, target, *directory) : directory.error().message;
         if (!reason.empty()) {
@@ -60,8 +65,9 @@ std::string hello_line(const Tools& tools) {
         const Status removed = remove_tree(*directory);
         (void)removed;  // a left-over probe directory harms nobody
     }
-    Json files{{"driver", Json{{"files", Json::array()}, {"programs", Json::array({tools.driver})}, {"env", Json::object()}}},
-               {"header", Json{{"files", Json::array({tools.header()})}}}};
+    Json files{
+        {"driver", Json{{"files", Json::array()}, {"programs", Json::array({tools.driver})}, {"env", Json::object()}}},
+        {"header", Json{{"files", Json::array({tools.header()})}}}};
     if (::access(tools.header().c_str(), R_OK) != 0) files["header"]["files"] = Json::array();
     files["clang"] = Json{{"programs", tools.clang.empty() ? Json::array() : Json::array({tools.clang})}};
     files["lld"] = Json{{"programs", tools.linker.empty() ? Json::array() : Json::array({tools.linker})}};

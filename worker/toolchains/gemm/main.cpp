@@ -12,7 +12,9 @@
 
 int main() {
     if (::fcntl(3, F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(4, F_SETFD, FD_CLOEXEC) != 0) {
-        std::fputs("tunefarm-driver-gemm is started by tunefarm: it speaks on the descriptors 3 and 4 (docs/drivers.md)\n", stderr);
+        std::fputs(
+            "tunefarm-driver-gemm is started by tunefarm: it speaks on the descriptors 3 and 4 (docs/drivers.md)\n",
+            stderr);
         return 2;
     }
     std::signal(SIGPIPE, SIG_IGN);

@@ -20,8 +20,8 @@ namespace {
 
 /// A sample shorter than this is batched: 200 µs are far above the clock's resolution and a system call's cost.
 constexpr double kMinSampleUs = 200;
-/// A launch shorter than this is preceded by an untimed one. Samples are hot on purpose: candidates are interleaved, and
-/// without it each would pay for what its predecessor left in the caches, which is neither's property.
+/// A launch shorter than this is preceded by an untimed one. Samples are hot on purpose: candidates are interleaved,
+/// and without it each would pay for what its predecessor left in the caches, which is neither's property.
 constexpr double kWarmUpBelowUs = 1000;
 constexpr int kMaxLaunches = 100'000;
 
@@ -36,7 +36,8 @@ struct CaseShape {
     double alpha;
     double beta;
 };
-constexpr CaseShape kCases[] = {{GEMM_PATTERN_INTEGERS, 1, 0}, {GEMM_PATTERN_UNIFORM, 1.25, -0.5}, {GEMM_PATTERN_SCALED, -1, 1}};
+constexpr CaseShape kCases[] = {
+    {GEMM_PATTERN_INTEGERS, 1, 0}, {GEMM_PATTERN_UNIFORM, 1.25, -0.5}, {GEMM_PATTERN_SCALED, -1, 1}};
 constexpr std::size_t kTimedCase = 1;
 
 struct Case {
@@ -60,7 +61,8 @@ class Library {
         handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (handle_ != nullptr) return true;
         const char* const words = ::dlerror();
-        return fail(failure, "environment", fmt::format("cannot load {}: {}", path, words != nullptr ? words : "unknown"));
+        return fail(failure, "environment",
+                    fmt::format("cannot load {}: {}", path, words != nullptr ? words : "unknown"));
     }
 
     template <typename Function>
@@ -89,8 +91,10 @@ class Pinned {
             if (cpu < 0 || cpu >= CPU_SETSIZE) return fail(failure, "environment", fmt::format("no CPU {}", cpu));
             CPU_SET(static_cast<std::size_t>(cpu), &wanted);
         }
-        if (::sched_getaffinity(0, sizeof before_, &before_) != 0 || ::sched_setaffinity(0, sizeof wanted, &wanted) != 0) {
-            return fail(failure, "environment", fmt::format("cannot run on CPU {}: {}", cpus.front(), std::strerror(errno)));
+        if (::sched_getaffinity(0, sizeof before_, &before_) != 0 ||
+            ::sched_setaffinity(0, sizeof wanted, &wanted) != 0) {
+            return fail(failure, "environment",
+                        fmt::format("cannot run on CPU {}: {}", cpus.front(), std::strerror(errno)));
         }
         changed_ = true;
         return true;
@@ -134,7 +138,8 @@ struct Bench::State {
 
     double beta(const CaseShape& shape) const { return type.use_beta ? shape.beta : 0; }
     bool has_case(std::size_t index) const {
-        // The third case would double the reference's cost on large problems; what it finds does not depend on the size.
+        // The third case would double the reference's cost on large problems; what it finds does not depend on the
+        // size.
         return index < 2 || (index == 2 && type.use_beta && problem.flop() < 1e8);
     }
 
@@ -199,7 +204,8 @@ struct Bench::State {
     bool inputs(std::size_t index, Failure* failure) {
         if (cases.count(index) != 0) return true;
         Case data;
-        if (!make(&data.a, bytes(problem.lda, columns_a()), failure) || !make(&data.b, bytes(problem.ldb, columns_b()), failure) ||
+        if (!make(&data.a, bytes(problem.lda, columns_a()), failure) ||
+            !make(&data.b, bytes(problem.ldb, columns_b()), failure) ||
             !make(&data.c, bytes(problem.ldc, problem.n), failure)) {
             return false;
         }
@@ -208,7 +214,8 @@ struct Bench::State {
         fill(data.a.data(), rows_a(), columns_a(), problem.lda, problem.batch, g.stride_a, shape.pattern, seed * 3 + 1);
         fill(data.b.data(), rows_b(), columns_b(), problem.ldb, problem.batch, g.stride_b, shape.pattern, seed * 3 + 2);
         if (beta(shape) != 0) {
-            fill(data.c.data(), problem.m, problem.n, problem.ldc, problem.batch, g.stride_c, shape.pattern, seed * 3 + 3);
+            fill(data.c.data(), problem.m, problem.n, problem.ldc, problem.batch, g.stride_c, shape.pattern,
+                 seed * 3 + 3);
         }
         data.a.make_read_only();
         data.b.make_read_only();
@@ -236,7 +243,9 @@ struct Bench::State {
         const std::size_t used = static_cast<std::size_t>(problem.m) * size;
         const auto* const bytes_of_d = static_cast<const unsigned char*>(d.data());
         for (std::size_t at = 0; at + column <= d.size() && used < column; at += column) {
-            if (!std::all_of(bytes_of_d + at + used, bytes_of_d + at + column, [](unsigned char x) { return x == 0xff; })) return false;
+            if (!std::all_of(bytes_of_d + at + used, bytes_of_d + at + column,
+                             [](unsigned char x) { return x == 0xff; }))
+                return false;
         }
         return true;
     }
@@ -275,7 +284,9 @@ bool Bench::validate(const BenchRequest& request, const OnVerdict& on_verdict, F
     Library helpers;
     Pinned pinned;
     State& s = *state_;
-    if (!pinned.pin(request.cpus, failure) || !s.begin(request, failure) || !s.open(request, &kernels, &helpers, failure)) return false;
+    if (!pinned.pin(request.cpus, failure) || !s.begin(request, failure) ||
+        !s.open(request, &kernels, &helpers, failure))
+        return false;
     for (std::size_t index = 0; s.has_case(index); ++index) {
         if (!s.expect(index, failure)) return false;
     }
@@ -287,7 +298,8 @@ bool Bench::validate(const BenchRequest& request, const OnVerdict& on_verdict, F
             Verdict verdict;
             verdict.passed = true;
             verdict.tolerance = tolerance(s.type.type, s.problem.k);
-            for (std::size_t index = 0; s.has_case(index) && verdict.passed; ++index) s.check(function, index, &verdict);
+            for (std::size_t index = 0; s.has_case(index) && verdict.passed; ++index)
+                s.check(function, index, &verdict);
             on_verdict(solution, verdict);
         }
     }
@@ -300,7 +312,9 @@ bool Bench::time(const BenchRequest& request, const OnSample& on_sample, Failure
     Library helpers;
     Pinned pinned;
     State& s = *state_;
-    if (!pinned.pin(request.cpus, failure) || !s.begin(request, failure) || !s.open(request, &kernels, &helpers, failure)) return false;
+    if (!pinned.pin(request.cpus, failure) || !s.begin(request, failure) ||
+        !s.open(request, &kernels, &helpers, failure))
+        return false;
     if (!s.inputs(kTimedCase, failure)) return false;
     const gemm_arguments g = s.arguments(s.cases.at(kTimedCase), 1, 0);
     const auto run = [&g](gemm_function function, int launches) {

@@ -32,9 +32,9 @@ struct BenchRequest {
 
 struct Verdict {
     bool passed = false;
-    double error = 0;      ///< largest |result - reference| / sum of the terms' magnitudes
+    double error = 0;  ///< largest |result - reference| / sum of the terms' magnitudes
     double tolerance = 0;
-    std::string reason;    ///< when not passed
+    std::string reason;  ///< when not passed
 };
 
 struct Sample {

@@ -33,9 +33,11 @@ std::string ProblemType::name() const {
 }
 
 std::string Problem::name() const {
-    std::string text = std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(batch) + "x" + std::to_string(k);
+    std::string text =
+        std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(batch) + "x" + std::to_string(k);
     if (ldd != 0 || ldc != 0 || lda != 0 || ldb != 0) {
-        text += "_ld" + std::to_string(ldd) + "x" + std::to_string(ldc) + "x" + std::to_string(lda) + "x" + std::to_string(ldb);
+        text += "_ld" + std::to_string(ldd) + "x" + std::to_string(ldc) + "x" + std::to_string(lda) + "x" +
+                std::to_string(ldb);
     }
     return text;
 }

@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool fail(Failure* failure, const std::string& path, const std::string& message, std::vector<std::string> allowed = {}) {
+bool fail(Failure* failure, const std::string& path, const std::string& message,
+          std::vector<std::string> allowed = {}) {
     *failure = Failure{"input", message, path, std::move(allowed), {}};
     return false;
 }
@@ -48,7 +49,8 @@ class Sizes {
             std::vector<std::int64_t> values{0};
             if (value[i].is_number_integer()) {
                 copy = value[i].get<std::int64_t>();
-                if (copy < 0 || copy >= static_cast<std::int64_t>(value.size()) || copy == static_cast<std::int64_t>(i)) {
+                if (copy < 0 || copy >= static_cast<std::int64_t>(value.size()) ||
+                    copy == static_cast<std::int64_t>(i)) {
                     return fail(failure_, at, "a number copies the index of that position: from 0");
                 }
             } else if (!progression(value[i], at, &values)) {
@@ -72,7 +74,8 @@ class Sizes {
             for (std::size_t i = 0; i < numbers.size(); ++i) {
                 if (copies[i] < 0) continue;
                 const auto from = static_cast<std::size_t>(copies[i]);
-                if (copies[from] >= 0) return fail(failure_, fmt::format("{}[{}]", path, i), "copies an index that is itself a copy");
+                if (copies[from] >= 0)
+                    return fail(failure_, fmt::format("{}[{}]", path, i), "copies an index that is itself a copy");
                 numbers[i] = numbers[from];
             }
             numbers.resize(numbers.size() > indices_ ? indices_ + 4 : indices_, 0);
@@ -87,7 +90,8 @@ class Sizes {
     }
 
     bool extent(const Json& value, const std::string& path, std::int64_t* number) {
-        const bool fits = value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > (1U << 30));
+        const bool fits =
+            value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > (1U << 30));
         if (!fits || value.get<std::int64_t>() < 0 || value.get<std::int64_t>() > kMaxExtent) {
             return fail(failure_, path, fmt::format("a size is a whole number from 0 to {}", kMaxExtent));
         }
@@ -97,7 +101,8 @@ class Sizes {
 
     bool progression(const Json& value, const std::string& path, std::vector<std::int64_t>* values) {
         if (!value.is_array() || value.empty() || value.size() > 4) {
-            return fail(failure_, path, "expected [a], [first, last], [first, step, last] or [first, step, growth, last]");
+            return fail(failure_, path,
+                        "expected [a], [first, last], [first, step, last] or [first, step, growth, last]");
         }
         std::vector<std::int64_t> n;
         for (std::size_t i = 0; i < value.size(); ++i) {
@@ -135,8 +140,10 @@ class Sizes {
         const Problem tight = Problem{p.m, p.n, p.batch, p.k}.with_leading_dimensions(unit_->type);
         const Problem full = p.with_leading_dimensions(unit_->type);
         if (full.ldd < tight.ldd || full.ldc < tight.ldc || full.lda < tight.lda || full.ldb < tight.ldb) {
-            return fail(failure_, path, fmt::format("a leading dimension is smaller than its matrix (at least ldd {}, ldc {}, lda {}, ldb {})",
-                                                    tight.ldd, tight.ldc, tight.lda, tight.ldb));
+            return fail(
+                failure_, path,
+                fmt::format("a leading dimension is smaller than its matrix (at least ldd {}, ldc {}, lda {}, ldb {})",
+                            tight.ldd, tight.ldc, tight.lda, tight.ldb));
         }
         if (full == tight) p = Problem{p.m, p.n, p.batch, p.k};
         if (seen_.insert(p.name()).second) unit_->problems.push_back(p);
@@ -151,10 +158,12 @@ class Sizes {
 };
 
 bool read_list(const Json& list, const std::string& path, Sizes* sizes, Unit* unit, Failure* failure) {
-    if (!list.is_array() || list.empty()) return fail(failure, path, "expected a list of sizes that is not empty", {"Exact", "Range"});
+    if (!list.is_array() || list.empty())
+        return fail(failure, path, "expected a list of sizes that is not empty", {"Exact", "Range"});
     for (std::size_t i = 0; i < list.size(); ++i) {
         const std::string at = fmt::format("{}[{}]", path, i);
-        if (!list[i].is_object() || list[i].size() != 1) return fail(failure, at, "expected one Exact or Range", {"Exact", "Range"});
+        if (!list[i].is_object() || list[i].size() != 1)
+            return fail(failure, at, "expected one Exact or Range", {"Exact", "Range"});
         const auto item = list[i].begin();
         ++unit->size_entries;
         if (item.key() == "Exact") {

@@ -19,7 +19,8 @@ constexpr std::array<ParameterInfo, kParameters> kInfo{{
     {"PackA", "_PA", 0, 1, false, true, false, "1: copy A into panels; 0: read it in place"},
     {"PackB", "_PB", 0, 1, false, true, false, "1: copy B into panels; 0: read it in place"},
     {"LoopOrder", "_LO", 0, 1, false, true, false, "0: panels of B outermost; 1: panels of A outermost"},
-    {"PrefetchGlobalRead", "_PGR", 0, 1, false, false, true, "1: load the next tile into registers during the arithmetic"},
+    {"PrefetchGlobalRead", "_PGR", 0, 1, false, false, true,
+     "1: load the next tile into registers during the arithmetic"},
     {"LdsPadA", "_LPA", 0, 16, true, false, true, "elements of padding per LDS row of A"},
     {"LdsPadB", "_LPB", 0, 16, true, false, true, "elements of padding per LDS row of B"},
 }};
@@ -128,12 +129,14 @@ std::optional<std::string> invalid_gpu(const Point& p, const ProblemType& type, 
     const int threads = (p[kMacroTile0] / p[kThreadTile0]) * (p[kMacroTile1] / p[kThreadTile1]);
     if (threads > 1024) return "the work group has " + std::to_string(threads) + " threads; the limit is 1024";
     if (threads % 64 != 0) {
-        return "the work group has " + std::to_string(threads) + " threads, which is not a multiple of the wavefront (64)";
+        return "the work group has " + std::to_string(threads) +
+               " threads, which is not a multiple of the wavefront (64)";
     }
     const int tile = p[kThreadTile0] * p[kThreadTile1];
     constexpr int kMaxTile = 256;  // accumulators beyond half of the 512 vector registers of a thread only spill
     if (tile > kMaxTile) {
-        return "a tile of " + std::to_string(tile) + " accumulators per thread; the limit is " + std::to_string(kMaxTile);
+        return "a tile of " + std::to_string(tile) + " accumulators per thread; the limit is " +
+               std::to_string(kMaxTile);
     }
     // The inner loop is unrolled in full; beyond this the code no longer fits the instruction cache (64 KiB).
     const std::int64_t work = std::int64_t{tile} * p[kDepthU];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parameter space of the gemm family: names, values, defaults and validity rules per target. Names are TensileLite's
-// where they mean the same (docs/gemm.md lists all). Everything here is pure and thread-safe.
+// The parameter space of the gemm family: names, values, defaults and validity rules per target. Names are
+// TensileLite's where they mean the same (docs/gemm.md lists all). Everything here is pure and thread-safe.
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ struct ParameterInfo {
     const char* short_name;  ///< in kernel names
     int low;                 ///< values low … high are allowed, and kAuto
     int high;
-    bool power_of_two;       ///< of these only the powers of two, and 0 where low is 0
+    bool power_of_two;  ///< of these only the powers of two, and 0 where low is 0
     bool on_cpu;
     bool on_gpu;
     const char* meaning;
@@ -71,7 +71,8 @@ const std::array<ParameterInfo, kParameters>& parameters();
 std::optional<Parameter> find_parameter(std::string_view name);
 Point automatic_point();
 
-/// Fills in every kAuto, and sets parameters without a meaning on this target to 0, so that equal code has equal points.
+/// Fills in every kAuto, and sets parameters without a meaning on this target to 0, so that equal code has equal
+/// points.
 Point resolve(const Point& point, const ProblemType& type, const Target& target);
 
 /// Why a resolved point cannot be a kernel ("ThreadTile0 12 is not a multiple of VectorWidth 8"); nullopt if it can.

@@ -95,7 +95,7 @@ std::string find_program(const std::string& name, const std::vector<std::string>
     folders.insert(folders.end(), more.begin(), more.end());
     for (const std::string& folder : folders) {
         const std::string candidate = folder + "/" + name;
-        struct stat info {};
+        struct stat info{};
         if (::stat(candidate.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(candidate.c_str(), X_OK) == 0) {
             return candidate;
         }

@@ -11,10 +11,10 @@
 namespace tunefarm::gemm {
 
 struct Finished {
-    int exit_code = 0;       ///< -1 when a signal ended it
+    int exit_code = 0;  ///< -1 when a signal ended it
     int signal = 0;
-    std::string log;         ///< the last 16 KiB of its stdout and stderr
-    std::int64_t cpu_us = 0; ///< user + system of the program and what it waited for
+    std::string log;          ///< the last 16 KiB of its stdout and stderr
+    std::int64_t cpu_us = 0;  ///< user + system of the program and what it waited for
     std::int64_t wall_us = 0;
 };
 
