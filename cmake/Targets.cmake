@@ -9,11 +9,18 @@ target_compile_options(tunefarm_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ 12 reports false positives of these two inside libstdc++ and in std::variant at -O2.
     target_compile_options(tunefarm_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-null-dereference)
+else()
+    # clang reports libstdc++ 12's own use of std::get_temporary_buffer at each std::stable_sort.
+    target_compile_options(tunefarm_flags INTERFACE -Wno-deprecated-declarations)
 endif()
 if(TUNEFARM_SANITIZE)
     target_compile_options(tunefarm_flags INTERFACE
         -fsanitize=${TUNEFARM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(tunefarm_flags INTERFACE -fsanitize=${TUNEFARM_SANITIZE})
+endif()
+if(TUNEFARM_FUZZ)
+    # Coverage feedback from the libraries under test; the fuzz targets themselves add the driver.
+    target_compile_options(tunefarm_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(TUNEFARM_COVERAGE)
     target_compile_options(tunefarm_flags INTERFACE --coverage)
