@@ -34,6 +34,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kRowBatch{100};       ///< rows wait at most this long for company
 constexpr milliseconds kHouseKeeping{1000};  ///< parent, disk, silence
 constexpr Micros kWelcomeLimit{5'000'000};   ///< no answer to a hello: a new socket
+constexpr Micros kFirstBackoff{200'000};
 constexpr Micros kMaxBackoff{30'000'000};
 constexpr std::size_t kResultsPerRound = 256;
 constexpr std::uint64_t kDiskFreeAgain = 256ULL << 20;
@@ -95,7 +96,7 @@ struct Agent::Impl {
     Micros last_heard{0};
     Micros last_beat{0};
     Micros connected_at{0};
-    Micros backoff{1'000'000};
+    Micros backoff{kFirstBackoff};
     Micros reconnect_at{0};
     std::map<protocol::AttemptKey, RowLog> row_logs;
     Stop stopping = Stop::kNo;
@@ -112,6 +113,7 @@ struct Agent::Impl {
     void probe_and_serve();
     Result<int> loop();
     Status connect();
+    void disconnect(Micros now);
     bool send(const protocol::FromWorker& message);
     void flush();
     void collect_rows();
@@ -336,7 +338,7 @@ void Agent::Impl::handle(protocol::Welcome&& message) {
     heartbeat = std::max(message.heartbeat, Micros{50'000});
     dead_after = std::max(message.dead_after, heartbeat * 2);
     welcomed = true;
-    backoff = Micros{1'000'000};
+    backoff = kFirstBackoff;
     transfers->set_endpoint(message.artifacts);
     outbox->reset();
     for (auto& [key, log] : row_logs) log.sent = 0;
@@ -375,6 +377,17 @@ void Agent::Impl::handle(const protocol::Cancel& message) {
     }
 }
 
+void Agent::Impl::disconnect(Micros now) {
+    // A new socket has a new routing id: a coordinator that still holds the old one is not confused.
+    socket.reset();
+    welcomed = false;
+    queue->set_idle_reason(kIdleDisconnected);
+    std::uniform_int_distribution<std::int64_t> jitter(0, backoff.count() / 2);
+    std::random_device random;
+    reconnect_at = now + backoff / 2 + Micros{jitter(random)};
+    backoff = std::min(backoff * 2, kMaxBackoff);
+}
+
 Status Agent::Impl::receive() {
     while (auto incoming = socket->receive()) {
         last_heard = monotonic();
@@ -384,6 +397,11 @@ Status Agent::Impl::receive() {
             continue;
         }
         if (const auto* refused = std::get_if<protocol::Refused>(&*message)) {
+            if (refused->hello_again) {
+                log::info("saying hello again: " + refused->reason);
+                disconnect(monotonic());
+                return {};
+            }
             return Error{ErrorKind::kUnsupported, "the coordinator refused this worker: " + refused->reason};
         }
         if (auto* welcome = std::get_if<protocol::Welcome>(&*message)) {
@@ -447,6 +465,9 @@ Result<int> Agent::Impl::loop() {
             const auto next_beat = std::chrono::duration_cast<milliseconds>(last_beat + heartbeat - now);
             timeout = std::clamp(next_beat + milliseconds(1), milliseconds(0), kHouseKeeping);
         }
+        if (!socket)
+            timeout = std::min(timeout, std::chrono::duration_cast<milliseconds>(
+                                            std::max(Micros{0}, reconnect_at - now) + Micros{1'000}));
         if (queue->measuring()) timeout = std::min(timeout, kRowBatch);
         std::vector<protocol::Waitable> items{protocol::Fd{wake.get()}};
         if (socket) items.emplace_back(*socket);
@@ -476,14 +497,7 @@ Result<int> Agent::Impl::loop() {
         const bool silent = welcomed ? now - last_heard > dead_after : now - connected_at > kWelcomeLimit;
         if (silent && socket) {
             if (welcomed) log::warning("the coordinator is silent; going on and trying to reach it");
-            // A new socket has a new routing id: a coordinator that still holds the old one is not confused.
-            socket.reset();
-            welcomed = false;
-            queue->set_idle_reason(kIdleDisconnected);
-            std::uniform_int_distribution<std::int64_t> jitter(0, backoff.count() / 2);
-            std::random_device random;
-            reconnect_at = now + backoff / 2 + Micros{jitter(random)};
-            backoff = std::min(backoff * 2, kMaxBackoff);
+            disconnect(now);
         }
         if (!socket && now >= reconnect_at) TUNEFARM_TRY(connect());
         if (now - last_heard > options.give_up) {
