@@ -40,7 +40,7 @@ TEST_F(Compile, SampledPointsCompileForEveryTarget) {
         return static_cast<int>((state >> 33) % static_cast<std::uint64_t>(n));
     };
     for (const Target& target : targets()) {
-        for (int done = 0; done < 4;) {
+        for (int done = 0; done < 2;) {
             ProblemType type;
             type.type = target.gpu ? (next(2) != 0 ? DataType::kHalf : DataType::kFloat)
                                    : (next(2) != 0 ? DataType::kDouble : DataType::kFloat);

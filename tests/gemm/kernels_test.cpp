@@ -17,7 +17,10 @@ class Kernels : public testing::Test {
         if (!cpu_runs(*find_target("x86-64-v3"))) GTEST_SKIP() << "this CPU has no AVX2";
     }
 
+    /// Compiled once per type and test.
     std::string helper(DataType type) {
+        const std::string known = folder_.path() + "/helper_" + to_char(type) + ".so";
+        if (::access(known.c_str(), R_OK) == 0) return known;
         const std::string source = folder_.write("source.c", generate_helper(type));
         Compiled compiled;
         Failure failure;
@@ -78,7 +81,7 @@ TEST_F(Kernels, RandomPointsAgreeWithTheReferenceOnOddSizes) {
                                         {50, 31, 2, 19, 53, 51, 70, 71}};
     for (const Target& target : targets()) {
         if (!cpu_runs(target)) continue;
-        for (int done = 0; done < 6;) {
+        for (int done = 0; done < 5;) {
             ProblemType type;
             type.type = next(2) != 0 ? DataType::kDouble : DataType::kFloat;
             type.transpose_a = next(2) != 0;
