@@ -47,7 +47,7 @@ void Core::message(const std::string& from, const protocol::FromWorker& message,
             lose(peer->id, now, "said goodbye: " + bye->reason);
     } else {
         // A worker that outlived a restart of the coordinator, or was taken for lost: it must say hello again.
-        transport_.send(from, protocol::Refused{"unknown connection: say hello"});
+        transport_.send(from, protocol::Refused{"unknown connection: say hello", true});
     }
     pump(now);
 }
