@@ -36,7 +36,7 @@ def main():
             if not link.startswith(("http:", "https:", "mailto:")) and not (page.parent / link).exists():
                 problems.append(f"{page.relative_to(ROOT)}: the link {link} leads nowhere")
         for path in PATH.findall(text):
-            if not (ROOT / path).exists():
+            if not (ROOT / path).exists() and not (ROOT / f"{path}.cpp").exists():
                 problems.append(f"{page.relative_to(ROOT)}: there is no {path}")
         for line in commands(text):
             words = line.split()[1:]
