@@ -78,10 +78,11 @@ Result<std::unique_ptr<ZapServer>> ZapServer::start(const Context& context, std:
     if (!impl->stop.valid()) return errno_error("eventfd");
     impl->raw.set(ZMQ_LINGER, 0);
     TUNEFARM_TRY(impl->raw.error);
-    if (zmq_bind(impl->raw.socket, "inproc://zeromq.zap.01") != 0) return zmq_failure("ZAP handler");
     Impl* running = impl.get();
     std::unique_ptr<ZapServer> server(new ZapServer(std::move(impl)));
     TUNEFARM_TRY(server->set_allowed(std::move(allowed)));
+    // Last: ZeroMQ gives the address back some time after a socket is closed, so a refusal must not have taken it.
+    if (zmq_bind(running->raw.socket, "inproc://zeromq.zap.01") != 0) return zmq_failure("ZAP handler");
     running->raw.context->zap_running = true;
     running->thread = std::thread([running] { running->serve(); });
     return server;

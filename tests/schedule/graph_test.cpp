@@ -67,6 +67,7 @@ class GraphTest : public ::testing::Test {
         ok(id, TaskKind::kHelper);
         ok(id, TaskKind::kBuild);
         ok(id, TaskKind::kFinish);
+        ready();
         ok(id, TaskKind::kMeasure);
     }
 

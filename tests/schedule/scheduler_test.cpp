@@ -119,7 +119,7 @@ TEST_F(SchedulerTest, PrepareFeedsTheBuildsOnlyWhileFewWait) {
     for (int i = 1; i <= 10; ++i) add(i, kBuild, 1.0);
     add(20, kPrepare, 1.0);
     EXPECT_EQ(run(), Ids{1}) << "ten builds are plenty for one slot";
-    for (int i = 1; i <= 8; ++i) {
+    for (int i = 1; i <= 9; ++i) {
         end(i);
         if (const Ids started = run(); started == Ids{20}) return;
     }
