@@ -8,11 +8,6 @@
 
 namespace tunefarm::cli {
 
-int fail(const Error& error) {
-    std::fprintf(stderr, "tunefarm: %s\n", error.message.c_str());
-    return error.kind == ErrorKind::kInput || error.kind == ErrorKind::kNotFound ? kExitUsage : kExitFarmFailed;
-}
-
 namespace {
 
 struct Commands {
