@@ -73,8 +73,7 @@ Result<std::vector<plan::Unit>> split_here(const plan::Config& config, const std
         const worker::DriverReply reply = driver.run(request, token, {});
         driver.stop();
         if (reply.outcome == Outcome::kInputFailed) {
-            return Error{ErrorKind::kInput, plan::place_of(config, reply.path) + ": " + reply.message +
-                                                (reply.allowed.empty() ? "" : "; allowed: " + reply.allowed)};
+            return Error{ErrorKind::kInput, plan::refusal_text(config, reply.path, reply.message, reply.allowed)};
         }
         if (reply.outcome != Outcome::kOk) {
             return Error{ErrorKind::kUnavailable,

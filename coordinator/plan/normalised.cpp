@@ -128,4 +128,10 @@ std::string place_of(const Config& config, std::string_view path) {
     return mark ? fmt::format("{}:{}:{}", config.path, mark->line, mark->column) : config.path;
 }
 
+std::string refusal_text(const Config& config, std::string_view path, std::string_view message,
+                         std::string_view allowed) {
+    return fmt::format("{}: {}{}{}{}{}", place_of(config, path), path, path.empty() ? "" : ": ", message,
+                       allowed.empty() ? "" : "; allowed: ", allowed);
+}
+
 }  // namespace tunefarm::plan

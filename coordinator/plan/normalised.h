@@ -25,4 +25,8 @@ std::optional<Mark> locate(const Config& config, std::string_view path);
 /// "file:line:column" of `path`, or the config's path alone.
 std::string place_of(const Config& config, std::string_view path);
 
+/// A toolchain's refusal for people: "file:line:column: path: message; allowed: …". `path` and `allowed` may be empty.
+std::string refusal_text(const Config& config, std::string_view path, std::string_view message,
+                         std::string_view allowed);
+
 }  // namespace tunefarm::plan

@@ -35,6 +35,10 @@ struct Unit {
 /// Units of one config; a driver that claims more is broken.
 inline constexpr std::size_t kMaxUnits = 100'000;
 
+/// Permutations that one exhaustive step may enumerate, build and measure; more is a mistake in the config. A plan
+/// counts further than this.
+inline constexpr std::uint64_t kMaxExhaustive = 1'000'000;
+
 /// Reads the result of `split`. It comes from a driver and is not trusted: anything missing, mistyped, out of range or
 /// out of order is kCorruption, with the unit and field.
 Result<std::vector<Unit>> parse_units(std::string_view json);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "coordinator/server/campaigns.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +23,16 @@ constexpr double kGuessedProblemSeconds = 10;
 
 std::int64_t size_of(const std::string& text) {
     return static_cast<std::int64_t>(text.size());
+}
+
+/// What a toolchain said about its input, with the place in the file where it named one.
+std::string refusal_of(const plan::Config& config, const ActionEnd& end) {
+    const json detail = json::parse(end.result, nullptr, false);
+    const auto text = [&detail](const char* key) {
+        return detail.is_object() && detail.contains(key) && detail[key].is_string() ? detail[key].get<std::string>()
+                                                                                     : std::string();
+    };
+    return plan::refusal_text(config, text("path"), end.message, text("allowed"));
 }
 
 }  // namespace
@@ -318,13 +330,20 @@ void Campaigns::split_ended(Config& config, const ActionEnd& end, std::vector<Re
             wrong = config.record.path + ": split: " + parsed.error().message;
         }
     } else {
-        const json detail = json::parse(end.result, nullptr, false);
-        const bool located = detail.is_object() && detail.contains("path") && detail["path"].is_string();
-        wrong = (located ? plan::place_of(*config.config, detail["path"].get<std::string>()) : config.record.path) +
-                ": " + end.message;
+        wrong = refusal_of(*config.config, end);
     }
     for (const plan::Unit& unit : units) {
-        if (unit.result_driven && wrong.empty()) {
+        if (!wrong.empty()) break;
+        if (!unit.result_driven && unit.fork_permutations > plan::kMaxExhaustive) {
+            const std::string path =
+                fmt::format("BenchmarkProblems[{}][{}].ForkParameters", unit.entry, unit.group + 1);
+            wrong = plan::refusal_text(*config.config, path,
+                                       fmt::format("{} permutations; an exhaustive step may have {}: fork fewer "
+                                                   "values, or split the group",
+                                                   unit.fork_permutations, plan::kMaxExhaustive),
+                                       "");
+        }
+        if (unit.result_driven) {
             wrong = config.record.path + ": step " + std::to_string(unit.index) + " (" + unit.problem +
                     "): its Backend reads each evaluation's results; such searches cannot be run yet. Remove "
                     "`Backend` to measure all permutations";
@@ -392,7 +411,9 @@ void Campaigns::add_steps(Config& config, const std::vector<plan::Unit>& units, 
 }
 
 void Campaigns::prepare_ended(Step& step, const ActionEnd& end, std::vector<Record>& out) {
-    Status accepted = end.ok ? accept_document(step, end, out) : Status(Error{ErrorKind::kInput, end.message});
+    Status accepted = end.ok
+                          ? accept_document(step, end, out)
+                          : Status(Error{ErrorKind::kInput, refusal_of(*configs_.at(step.record.config).config, end)});
     if (!accepted.ok()) {
         graph_.task_ended(step.record.id, TaskKind::kPrepare, 0, false, accepted.error().message);
         return;

@@ -65,5 +65,12 @@ TEST(Locate, UsesTheDeepestPartThatExists) {
     EXPECT_EQ(place_of(config, "GlobalParameters"), config.path + ":2:1");
 }
 
+TEST(Refusal, NamesPlaceKeyAndWhatIsAllowed) {
+    const Config config = must_load("two_types.yaml");
+    EXPECT_EQ(refusal_text(config, "GlobalParameters", "is odd", "1, 2"),
+              config.path + ":2:1: GlobalParameters: is odd; allowed: 1, 2");
+    EXPECT_EQ(refusal_text(config, "", "is odd", ""), config.path + ": is odd");
+}
+
 }  // namespace
 }  // namespace tunefarm::plan

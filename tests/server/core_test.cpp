@@ -103,7 +103,7 @@ TEST(CoreTest, ResultsAreAcknowledgedOnlyAfterTheirCommit) {
     EXPECT_FALSE(acks[0].second.stale);
 }
 
-TEST(CoreTest, ALostWorkersWorkIsDoneElsewhereAndItsLateResultIsStale) {
+TEST(CoreTest, ALostWorkersLateResultIsAdoptedAndTheSecondAttemptCancelled) {
     World world;
     world.join("w1");
     world.submit(world.request());
@@ -117,12 +117,55 @@ TEST(CoreTest, ALostWorkersWorkIsDoneElsewhereAndItsLateResultIsStale) {
     ASSERT_EQ(second.size(), 1U);
     EXPECT_EQ(second[0].first, "w2");
     EXPECT_GT(second[0].second.items[0].key.attempt, first[0].second.items[0].key.attempt);
+    world.join("w1");
     std::vector<protocol::Rows> rows;
-    world.core->message("w2", world.toy.execute(first[0].second, first[0].second.items[0], world.artifacts, rows),
+    world.core->message("w1", world.toy.execute(first[0].second, first[0].second.items[0], world.artifacts, rows),
+                        world.now);
+    const auto cancels = world.transport.take<protocol::Cancel>();
+    ASSERT_EQ(cancels.size(), 1U);
+    EXPECT_EQ(cancels[0].first, "w2");
+    world.core->message("w2", world.toy.execute(second[0].second, second[0].second.items[0], world.artifacts, rows),
                         world.now);
     const auto acks = world.transport.take<Ack>();
     ASSERT_EQ(acks.size(), 1U);
-    EXPECT_TRUE(acks[0].second.stale);
+    EXPECT_TRUE(acks[0].second.stale) << "the action has ended: a second result counts nothing";
+    world.play();
+    EXPECT_EQ(world.database.tasks_in(TaskKind::kSplit, "done", false), 1);
+}
+
+TEST(CoreTest, ARestartedCoordinatorAdoptsWhatStillRunsAndWhatArrivesEarly) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    world.turn();
+    world.turn();
+    const auto builds = world.transport.take<Assign>();
+    ASSERT_GE(builds.size(), 2U);
+    world.database.commit();
+    const auto before = world.toy.executed;
+    world.restart();
+    // One attempt has ended and is delivered before anybody asks for its action, another one still runs.
+    protocol::Hello hello;
+    hello.host = "w1";
+    hello.slots = 2;
+    hello.memory = Bytes{8LL << 30};
+    for (int kind = 0; kind < kTaskKinds - 1; ++kind) {
+        hello.capabilities.push_back({"toy", static_cast<TaskKind>(kind), kind == 0 ? "*" : "t1", sha256("tool")});
+    }
+    hello.devices.push_back({"cpu", "t1", "toy device", "{}", false, 2});
+    hello.running.push_back(builds[1].second.items[0].key);
+    world.core->message("w1", hello, world.now);
+    std::vector<protocol::Rows> rows;
+    world.core->message("w1", world.toy.execute(builds[0].second, builds[0].second.items[0], world.artifacts, rows),
+                        world.now);
+    world.submit(world.request());
+    for (const auto& [peer, assign] : world.transport.take<Assign>()) {
+        for (const protocol::Item& item : assign.items) {
+            EXPECT_NE(item.key.action, builds[0].second.items[0].key.action);
+            EXPECT_NE(item.key.action, builds[1].second.items[0].key.action);
+        }
+    }
+    static_cast<void>(before);
 }
 
 TEST(CoreTest, AnUnknownPeerIsToldToSayHello) {
@@ -168,6 +211,20 @@ TEST(CoreTest, ConfigErrorsOfTheToolchainNameThePlaceInTheFile) {
     EXPECT_EQ(world.core->state(id), CampaignState::kRejected);
     ASSERT_EQ(world.core->input_errors(id).size(), 1U);
     EXPECT_EQ(world.core->input_errors(id)[0].substr(0, 11), "toy.yaml:4:") << world.core->input_errors(id)[0];
+}
+
+TEST(CoreTest, AnAbsurdNumberOfPermutationsIsRefusedBeforeAnythingIsPrepared) {
+    World world;
+    world.join("w1");
+    world.toy.kernels = 1'073'741'824;
+    const CampaignId id = world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kRejected);
+    ASSERT_EQ(world.core->input_errors(id).size(), 1U);
+    const std::string& error = world.core->input_errors(id)[0];
+    EXPECT_EQ(error.substr(0, 11), "toy.yaml:4:") << error;
+    EXPECT_NE(error.find("1073741824 permutations; an exhaustive step may have 1000000"), std::string::npos) << error;
+    EXPECT_EQ(world.toy.executed[TaskKind::kPrepare], 0);
 }
 
 TEST(CoreTest, EqualKernelsOfTwoStepsAreBuiltOnce) {
