@@ -26,7 +26,8 @@ Error errno_error(const std::string& what) {
     const int code = errno;
     ErrorKind kind = ErrorKind::kIo;
     if (code == ENOSPC || code == EDQUOT || code == ENOMEM) kind = ErrorKind::kNoSpace;
-    if (code == ENOENT) kind = ErrorKind::kNotFound;
+    // ENOTDIR: a part of the path is a file, so nothing is there either.
+    if (code == ENOENT || code == ENOTDIR) kind = ErrorKind::kNotFound;
     return Error{kind, what + ": " + std::strerror(code)};
 }
 

@@ -243,7 +243,10 @@ Result<Database> Database::open_writable(const std::string& path, const Database
     TUNEFARM_ASSIGN(Database db, connect(to_uri(path, ""), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, options.vfs));
     db.path_ = path;
     sqlite3_busy_timeout(db.handle_, options.busy_timeout_ms);
-    TUNEFARM_ASSIGN(const std::int64_t objects, db.query_integer("SELECT count(*) FROM sqlite_schema"));
+    // The first read of the file: what is wrong with it shows here.
+    Result<std::int64_t> first = db.query_integer("SELECT count(*) FROM sqlite_schema");
+    if (!first.ok()) return first.error().in(path);
+    const std::int64_t objects = *first;
     TUNEFARM_ASSIGN(const std::int64_t application, db.query_integer("PRAGMA application_id"));
     if (objects == 0 && application == 0) {
         // Only before the first page is written can the kind of vacuum be chosen.

@@ -67,7 +67,7 @@ struct StateReader::State {
     explicit State(Database database) : db(std::move(database)) {}
 
     Database db;
-    Statement action, outputs, last_attempt, by_action, by_kind;
+    Statement action, outputs, last_attempt, last_log, by_action, by_kind;
 
     Status prepare() {
         TUNEFARM_ASSIGN(action, db.prepare("SELECT id, key, kind, finished, outcome, cacheable, message, result "
@@ -75,6 +75,8 @@ struct StateReader::State {
         TUNEFARM_ASSIGN(outputs,
                         db.prepare("SELECT name, digest, size FROM action_output WHERE action = ?1 ORDER BY name"));
         TUNEFARM_ASSIGN(last_attempt, db.prepare("SELECT max(attempt) FROM attempt WHERE action = ?1"));
+        TUNEFARM_ASSIGN(last_log, db.prepare("SELECT log FROM attempt_log WHERE action = ?1 "
+                                             "ORDER BY attempt DESC LIMIT 1"));
         TUNEFARM_ASSIGN(by_action, db.prepare(std::string(kPast) + "a.key = ?1 ORDER BY t.attempt DESC LIMIT ?2"));
         TUNEFARM_ASSIGN(by_kind,
                         db.prepare(std::string(kPast) +
@@ -149,6 +151,9 @@ Result<std::optional<CachedAction>> StateReader::find_action(const Digest& key) 
     s.last_attempt.bind(1, found->id.value());
     TUNEFARM_TRY(each(s.last_attempt,
                       [&](const Statement& row) { found->last_attempt = static_cast<std::uint32_t>(row.integer(0)); }));
+    if (!found->finished || found->outcome == Outcome::kOk) return found;
+    s.last_log.bind(1, found->id.value());
+    TUNEFARM_TRY(each(s.last_log, [&](const Statement& row) { found->log = row.text(0); }));
     return found;
 }
 

@@ -33,6 +33,7 @@ struct CachedAction {
     Outcome outcome = Outcome::kOk;  ///< meaningful when finished
     bool cacheable = false;          ///< the outcome answers this request
     std::string message;
+    std::string log;     ///< of a failed action: the end of what its last attempt printed
     std::string result;  ///< JSON object
     std::vector<ActionOutputRecord> outputs;
     std::uint32_t last_attempt = 0;  ///< the next attempt of this action has a larger number

@@ -70,6 +70,7 @@ TEST(Result, ErrnoBecomesAKind) {
     EXPECT_EQ(kind(EDQUOT), ErrorKind::kNoSpace);
     EXPECT_EQ(kind(ENOMEM), ErrorKind::kNoSpace);
     EXPECT_EQ(kind(ENOENT), ErrorKind::kNotFound);
+    EXPECT_EQ(kind(ENOTDIR), ErrorKind::kNotFound);
     EXPECT_EQ(kind(EACCES), ErrorKind::kIo);
     errno = EACCES;
     EXPECT_EQ(errno_error("/root/x").message, "/root/x: Permission denied");

@@ -46,6 +46,7 @@ TEST(StateReader, FindsActionsWithOutputsAndLastAttempt) {
     const auto failed = reader->find_action(digest_of(107)).value();
     ASSERT_TRUE(failed.has_value());
     EXPECT_EQ(failed->outcome, Outcome::kInputFailed);
+    EXPECT_EQ(failed->log, "the compiler's words");
     EXPECT_FALSE(failed->cacheable);
 }
 
