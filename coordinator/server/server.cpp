@@ -36,12 +36,17 @@ class SocketTransport : public Transport {
 
 class WriterJournal : public Journal {
   public:
-    explicit WriterJournal(storage::Writer& writer) : writer_(writer) {}
-    std::uint64_t submit(std::vector<storage::Record> records) override { return writer_.submit(std::move(records)); }
+    WriterJournal(storage::Writer& writer, std::function<void(const std::vector<storage::Record>&)> on_records)
+        : writer_(writer), on_records_(std::move(on_records)) {}
+    std::uint64_t submit(std::vector<storage::Record> records) override {
+        if (on_records_) on_records_(records);
+        return writer_.submit(std::move(records));
+    }
     std::uint64_t committed() const override { return writer_.committed(); }
 
   private:
     storage::Writer& writer_;
+    const std::function<void(const std::vector<storage::Record>&)> on_records_;
 };
 
 class DatabaseMemory : public Memory {
@@ -118,6 +123,7 @@ Instant wall_clock() {
 // Members are destroyed in reverse order: the core before what it refers to, the artifact server before the store.
 struct Server::Impl {
     protocol::Context context;
+    std::unique_ptr<protocol::ZapServer> zap;
     std::unique_ptr<storage::Writer> writer;
     std::unique_ptr<storage::StateReader> reader;
     std::unique_ptr<storage::ArtifactStore> store;
@@ -144,11 +150,19 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     TUNEFARM_ASSIGN(impl->store, storage::ArtifactStore::open(artifacts_path(options.directory)));
     TUNEFARM_ASSIGN(const storage::LastIds last, impl->reader->last_ids());
     impl->backend = std::make_unique<StoreBackend>(*impl->store);
-    TUNEFARM_ASSIGN(impl->artifact_server,
-                    protocol::ArtifactServer::start(impl->context, options.artifacts_endpoint, *impl->backend, {}));
-    TUNEFARM_ASSIGN(impl->socket, protocol::ServerSocket::bind(impl->context, options.control_endpoint, {}));
+    protocol::ServerSocket::Options socket;
+    socket.insecure = options.insecure;
+    if (options.keys) {
+        TUNEFARM_ASSIGN(impl->zap, protocol::ZapServer::start(impl->context, options.keys->allowed));
+        socket.curve = options.keys->own;
+    }
+    protocol::ArtifactServer::Options artifacts;
+    artifacts.socket = socket;
+    TUNEFARM_ASSIGN(impl->artifact_server, protocol::ArtifactServer::start(impl->context, options.artifacts_endpoint,
+                                                                           *impl->backend, artifacts));
+    TUNEFARM_ASSIGN(impl->socket, protocol::ServerSocket::bind(impl->context, options.control_endpoint, socket));
     impl->transport = std::make_unique<SocketTransport>(*impl->socket);
-    impl->journal = std::make_unique<WriterJournal>(*impl->writer);
+    impl->journal = std::make_unique<WriterJournal>(*impl->writer, options.on_records);
     impl->memory = std::make_unique<DatabaseMemory>(*impl->reader);
     impl->artifacts = std::make_unique<StoreArtifacts>(*impl->store);
     CoreOptions core;
@@ -203,6 +217,10 @@ Status Server::turn(std::chrono::milliseconds timeout) {
 
 Status Server::flush() {
     return impl_->writer->flush();
+}
+
+storage::WriterStats Server::storage_stats() const {
+    return impl_->writer->stats();
 }
 
 std::string Server::storage_trouble() const {

@@ -4,19 +4,33 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "coordinator/server/core.h"
+#include "protocol/curve.h"
+#include "storage/writer.h"
 
 namespace tunefarm::server {
 
+/// Who may connect: the coordinator's own key, and those of its workers and clients.
+struct ServerKeys {
+    protocol::CurveServer own;
+    std::vector<protocol::AllowedKey> allowed;
+};
+
 struct ServerOptions {
     std::string directory;           ///< holds tunefarm.db and artifacts/; made if missing
-    std::string control_endpoint;    ///< "ipc:///run/x/control"
-    std::string artifacts_endpoint;  ///< "ipc:///run/x/artifacts"
+    std::string control_endpoint;    ///< "ipc:///run/x/control", "tcp://0.0.0.0:7600", "tcp://127.0.0.1:*"
+    std::string artifacts_endpoint;  ///< of the same kind
+    std::optional<ServerKeys> keys;  ///< for both sockets; TCP needs them
+    bool insecure = false;           ///< TCP without keys: whoever reaches the address may run code here
+    /// Sees what is about to be queued for the database, on the caller's thread of Server. For benchmarks and tests.
+    std::function<void(const std::vector<storage::Record>&)> on_records;
 };
 
 /// File names within a farm's directory.
@@ -50,6 +64,7 @@ class Server {
     Status flush();
     /// Empty when all is well, else why nothing is being committed now ("disk full …").
     std::string storage_trouble() const;
+    storage::WriterStats storage_stats() const;
 
   private:
     struct Impl;
