@@ -6,7 +6,9 @@
 // free slot takes the best waiting action of the classes that its pool can run, in this order:
 //   user priority → fair share between campaigns → stage → Johnson rank of the step → longest first → id.
 // "Stage" is what keeps the pool full and the steps ending: conclude and finish before helper before build, and prepare
-// before build only while few builds wait. Rules that are not an order are predicates (see Blocked).
+// before build only while few builds wait. Rules that are not an order are predicates (blocked()). A CPU action that
+// runs far longer than predicted gets one backup attempt on another host when slots are idle; the first to end wins.
+// Measurements never do: a copy would measure contention.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/digest.h"
@@ -57,6 +60,7 @@ struct ActionSpec {
     ClassId cls;
     Micros predicted{0};
     Bytes memory;
+    Micros straggler_after{0};  ///< a backup attempt may start when it has run for so long; 0: never
 };
 
 /// Execute these attempts on `worker`; several items only for tiny tasks of one class.
@@ -64,6 +68,7 @@ struct Dispatch {
     WorkerId worker;
     ClassId cls;
     std::int32_t device = -1;  ///< index into the worker's devices, for measurements
+    bool backup = false;       ///< beside an attempt that runs for too long
     struct Item {
         ActionId action;
         std::uint32_t attempt = 0;
@@ -75,8 +80,20 @@ struct Dispatch {
 enum class Verdict {
     kStale,   ///< not a live attempt: ignore it
     kRetry,   ///< waits again for a worker
+    kBackup,  ///< this attempt failed, another one of the action is still running
     kDone,    ///< succeeded; the action has left the scheduler
     kFailed,  ///< failed for good; the action has left the scheduler
+};
+
+/// A live attempt.
+struct Running {
+    WorkerId worker;
+    std::uint32_t attempt = 0;
+};
+
+struct Ending {
+    Verdict verdict = Verdict::kStale;
+    std::vector<Running> cancel;  ///< other attempts of the action that are of no use any more
 };
 
 class Scheduler {
@@ -87,6 +104,7 @@ class Scheduler {
         Micros bundle_below{50'000};      ///< predicted duration under which tasks are bundled
         Micros bundle_total{500'000};
         std::uint32_t bundle_most = 64;
+        double backup_share = 0.05;  ///< of the farm's slots; at least one
     };
 
     Scheduler() : Scheduler(Options{}) {}
@@ -101,22 +119,25 @@ class Scheduler {
     /// Its attempts wait again, without a failure being counted. Returns their actions.
     std::vector<ActionId> worker_lost(WorkerId worker);
     /// A restarted coordinator adopts a surviving attempt; false if the action is not waiting.
-    bool adopt(WorkerId worker, ActionId action, std::uint32_t attempt);
+    bool adopt(WorkerId worker, ActionId action, std::uint32_t attempt, std::int32_t device, Instant now);
 
     /// The action waits from now on. Adding a known action only adds the request.
     void add(const ActionSpec& action, const Request& request, std::uint32_t attempts_so_far = 0);
-    /// The campaign no longer wants it. Returns the worker to cancel it on, if it runs and nobody else wants it.
+    /// The campaign no longer wants it. `cancel` says where it ran, if nobody else wants it.
     struct Withdrawn {
         bool gone = false;  ///< nobody wants it: it has left the scheduler
-        WorkerId worker;    ///< where it was running
-        std::uint32_t attempt = 0;
+        std::vector<Running> cancel;
     };
     Withdrawn withdraw(ActionId action, CampaignId campaign);
 
-    Verdict attempt_ended(ActionId action, std::uint32_t attempt, Outcome outcome, Micros duration);
+    /// A valid result of an attempt that was given up (late, or of an earlier coordinator): the action is done and
+    /// leaves the scheduler. Returns its live attempts, which are of no use any more.
+    std::vector<Running> complete(ActionId action);
+
+    Ending attempt_ended(ActionId action, std::uint32_t attempt, Outcome outcome);
 
     /// Appends every dispatch that is possible now.
-    void decide(std::vector<Dispatch>& out);
+    void decide(Instant now, std::vector<Dispatch>& out);
 
     /// Waiting (not running) actions of this kind; the graph admits builds while this is low.
     std::size_t waiting(TaskKind kind) const { return waiting_by_kind_[static_cast<std::size_t>(kind)]; }
@@ -148,6 +169,13 @@ class Scheduler {
         std::map<CampaignId, std::set<QueueKey>> queues;
         std::size_t waiting = 0;
     };
+    struct Run {
+        WorkerId worker;
+        std::uint32_t attempt = 0;
+        std::int32_t device = -1;
+        std::uint64_t bundle = 0;  ///< items of one bundle take one assignment together; 0: alone
+        Instant straggler;         ///< its entry in watch_, zero if it has none
+    };
     struct Action {
         ActionSpec spec;
         std::vector<Request> requests;
@@ -156,10 +184,7 @@ class Scheduler {
         std::uint32_t attempts = 0;
         std::uint32_t crashes = 0;
         std::uint32_t diagnostics = 0;
-        WorkerId worker;  ///< none while waiting
-        std::int32_t device = -1;
-        std::uint32_t taken = 0;  ///< assignments it counts for on its worker (0 or 1: bundles share one)
-        std::uint64_t bundle = 0;
+        std::vector<Run> runs;           ///< live attempts, at most two; none while waiting
         std::vector<WorkerId> excluded;  ///< workers that said they cannot
     };
     struct Worker {
@@ -176,8 +201,10 @@ class Scheduler {
     struct Pool {
         std::vector<ClassSpec> abilities;
         std::vector<DeviceSpec> devices;
-        std::vector<bool> can;                              ///< by class index
-        std::set<std::pair<std::uint32_t, WorkerId>> open;  ///< (used, worker) with credit left
+        std::vector<bool> can;                                      ///< by class index
+        std::set<std::pair<std::uint32_t, WorkerId>> open;          ///< (used, worker) with credit for CPU work
+        std::set<std::pair<std::uint32_t, WorkerId>> open_devices;  ///< (used, worker) with a free device
+        std::size_t workers = 0;
     };
     struct Choice {
         ClassId cls;
@@ -189,25 +216,36 @@ class Scheduler {
     bool pool_can(const Pool& pool, const ClassSpec& spec) const;
     void enqueue(Action& action);
     void dequeue(Action& action);
-    void release(Action& action);
+    void release(Action& action, std::size_t run);
+    /// The action leaves the scheduler; returns the attempts that were live.
+    std::vector<Running> remove(Action& action);
     bool has_credit(const Worker& worker) const;
     void reopen(WorkerId id, Worker& worker, std::uint32_t used_before);
-    std::optional<Choice> best(const Pool& pool, const Worker& worker, WorkerId id) const;
-    int stage(TaskKind kind, const Pool& pool, const Worker& worker) const;
+    /// The best action for this worker: measurements or CPU work.
+    std::optional<Choice> best(const Pool& pool, const Worker& worker, WorkerId id, bool measure) const;
+    int stage(TaskKind kind, const Worker& worker) const;
     std::optional<std::int32_t> free_device(const Worker& worker, const std::string& target) const;
-    bool cpu_work_waits(const Pool& pool) const;
-    /// Empty: the action may start on this worker now; else the reason why not.
+    bool work_waits(const Pool& pool, bool measure) const;
+    /// Slots that waiting measurements need on this worker, so that CPU work leaves them free.
+    std::uint32_t reserved(const Worker& worker, const Pool& pool) const;
+    /// Why the action may not start on this worker now; empty if it may.
     std::string blocked(const Action& action, WorkerId id, const Worker& worker, const Pool& pool) const;
-    void start(Action& action, WorkerId id, Worker& worker, std::int32_t device, std::uint64_t bundle);
-    void bundle_more(const Choice& first, WorkerId id, Worker& worker, std::uint64_t bundle, Dispatch& dispatch);
+    void start(Action& action, WorkerId id, Worker& worker, std::int32_t device, std::uint64_t bundle, Instant now);
+    void dispatch(const Choice& choice, WorkerId id, Worker& worker, Instant now, std::vector<Dispatch>& out);
+    void bundle_more(const Choice& first, WorkerId id, Worker& worker, std::uint64_t bundle, Instant now,
+                     Dispatch& dispatch);
+    void decide_pool(Pool& pool, bool measure, Instant now, std::vector<Dispatch>& out);
+    void back_up_stragglers(Instant now, std::vector<Dispatch>& out);
 
     Options options_;
     std::vector<Class> classes_;
     std::map<ClassSpec, ClassId> class_ids_;
     std::vector<Pool> pools_;
     std::map<WorkerId, Worker> workers_;
-    std::map<ActionId, Action> actions_;
+    std::unordered_map<std::int64_t, Action> actions_;  ///< by id; never iterated
     std::map<CampaignId, Campaign> campaigns_;
+    std::set<std::pair<Instant, ActionId>> watch_;  ///< when a running CPU action becomes a straggler
+    std::size_t backups_ = 0;
     std::size_t waiting_by_kind_[kTaskKinds] = {};
     std::size_t running_ = 0;
     std::uint32_t total_slots_ = 0;

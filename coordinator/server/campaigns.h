@@ -47,7 +47,6 @@ struct ActionEnd {
     std::string log;
     std::string result;  ///< JSON object
     std::vector<protocol::Output> outputs;
-    Micros duration{0};
 };
 
 /// Ids that grow; set from the database at start.

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -83,16 +84,19 @@ class Core {
         Instant last_seen;
         std::uint32_t slots = 0;
     };
+    struct Run {
+        WorkerId worker;
+        std::uint32_t attempt = 0;
+        Instant sent;
+        std::uint64_t rows = 0;  ///< received so far
+    };
     struct Action {
         ActionDraft draft;
         Digest key;
         schedule::ClassId cls;
         std::vector<schedule::ReadyTask> requesters;
         schedule::Prediction prediction;
-        std::uint32_t attempt = 0;  ///< the last one
-        WorkerId worker;            ///< none while it waits
-        Instant sent;               ///< of the last attempt
-        std::uint64_t rows = 0;     ///< received from the last attempt
+        std::vector<Run> runs;  ///< live attempts: none while it waits, two with a backup
     };
     /// Finished, but perhaps not yet visible to Memory.
     struct Recent {
@@ -112,7 +116,7 @@ class Core {
     void on(Peer& peer, const protocol::WorkerHeartbeat& heartbeat);
     void on(Peer& peer, const protocol::Credit& credit);
     void on(Peer& peer, const protocol::Rows& rows);
-    void on(Peer& peer, const protocol::AttemptResult& result);
+    void on(Peer& peer, const protocol::AttemptResult& result, Instant now);
     void lose(WorkerId worker, Instant now, const std::string& reason);
     Peer* find(const std::string& peer);
     void record_worker(const Peer& peer, Instant lost);
@@ -126,7 +130,20 @@ class Core {
     void finish(ActionId id, Action& action, Outcome outcome, ActionEnd end);
     void tell(const schedule::ReadyTask& task, ActionId id, const ActionEnd& end, bool cached);
     void record_action(ActionId id, const Action& action, const ActionEnd* end, Outcome outcome, bool cacheable);
-    storage::AttemptRecord attempt_record(ActionId id, const Action& action) const;
+    storage::AttemptRecord attempt_record(ActionId id, const Run& run) const;
+    /// Takes the live attempt out of the action, if it is one.
+    std::optional<Run> take_run(Action& action, WorkerId worker, std::uint32_t attempt);
+    /// Attempts that nobody needs any more: recorded as cancelled, and their workers are told.
+    void cancel_runs(ActionId id, Action& action, const std::vector<schedule::Running>& runs, Instant now,
+                     const std::string& reason);
+    void end_run(ActionId id, const Run& run, const protocol::AttemptResult& result);
+    /// A result that no live attempt expects: a late one may still complete its action.
+    void late_result(Peer& peer, const protocol::AttemptResult& result, Instant now);
+    void complete_late(const Peer& peer, Action& action, const protocol::AttemptResult& result);
+    bool recently_finished(ActionId id) const;
+    schedule::ActionSpec scheduled(ActionId id, const Action& action) const;
+    /// Takes over what an earlier coordinator had begun of this action, if anything.
+    void adopt(ActionId id, Action& action);
     void submit_records();
 
     CoreOptions options_;
@@ -150,11 +167,16 @@ class Core {
     std::map<std::tuple<TaskKind, std::string, std::string>, Digest> bindings_;
     std::vector<schedule::ReadyTask> unbound_;  ///< ready, but no connected worker has the toolchain for it
     std::map<CampaignId, Sums> sums_;
+    /// Good results of actions that nobody has asked for since the coordinator started; kept until somebody does.
+    std::map<ActionId, std::pair<WorkerId, protocol::AttemptResult>> orphans_;
+    /// Attempts that were running on a worker when it said hello, to be adopted when their actions are asked for.
+    std::map<ActionId, std::pair<WorkerId, std::uint32_t>> survivors_;
 
     std::vector<storage::Record> records_;                         ///< of the event in hand: one transaction
     std::vector<std::pair<WorkerId, protocol::AttemptKey>> acks_;  ///< of the event in hand
     std::deque<std::pair<std::uint64_t, std::pair<WorkerId, protocol::AttemptKey>>> unacked_;
     Instant last_heartbeat_;
+    Instant now_;  ///< of the event in hand
     bool stopping_ = false;
 };
 

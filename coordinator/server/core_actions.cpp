@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Core: from tasks that are ready to actions, attempts and their ends.
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
@@ -34,6 +35,22 @@ Micros limit_floor(TaskKind kind) {
 
 constexpr std::int64_t kMemoryFloor = 4LL << 30;
 
+// A straggler has run for 1.5 times its predicted 95th percentile, and never for less than the floor.
+constexpr double kNormal95 = 1.645;
+constexpr Micros kStragglerFloor{2'000'000};
+// Late results of an earlier coordinator that are held until their actions are asked for.
+constexpr std::size_t kMaxOrphans = 10'000;
+
+ActionEnd end_of(const protocol::AttemptResult& result, bool ok) {
+    ActionEnd end;
+    end.ok = ok;
+    end.message = result.message;
+    end.log = result.log;
+    end.result = result.result;
+    end.outputs = result.outputs;
+    return end;
+}
+
 }  // namespace
 
 Core::Core(CoreOptions options, Transport& transport, Journal& journal, Memory& memory, Artifacts& artifacts,
@@ -58,7 +75,6 @@ Result<CampaignId> Core::submit(const CampaignRequest& request, const storage::O
 void Core::cancel(CampaignId campaign, Instant now) {
     graph_.cancel(campaign);
     std::erase_if(unbound_, [&](const ReadyTask& task) { return task.campaign == campaign; });
-    std::map<WorkerId, protocol::Cancel> cancels;
     for (auto it = live_.begin(); it != live_.end();) {
         Action& action = it->second;
         const auto wanted = [&](const ReadyTask& task) { return task.campaign == campaign; };
@@ -79,24 +95,15 @@ void Core::cancel(CampaignId campaign, Instant now) {
             ++it;
             continue;
         }
-        if (withdrawn.worker.valid()) {
-            cancels[withdrawn.worker].keys.push_back({it->first, withdrawn.attempt});
-            storage::AttemptRecord record = attempt_record(it->first, action);
-            record.ended = now;
-            record.outcome = Outcome::kCancelled;
-            records_.emplace_back(std::move(record));
-        }
+        cancel_runs(it->first, action, withdrawn.cancel, now, "the campaign was cancelled");
         live_by_key_.erase(action.key);
         it = live_.erase(it);
-    }
-    for (auto& [worker, cancel] : cancels) {
-        cancel.reason = "the campaign was cancelled";
-        transport_.send(peers_.at(worker).peer, cancel);
     }
     pump(now);
 }
 
 void Core::pump(Instant now) {
+    now_ = now;
     for (;;) {
         std::vector<ReadyTask> ready = graph_.take_ready();
         const std::size_t window = std::max(kWindow, kWindowPerSlot * scheduler_.total_slots());
@@ -111,7 +118,7 @@ void Core::pump(Instant now) {
     campaigns_.flush_changes(now, records_);
     if (!stopping_) {
         std::vector<schedule::Dispatch> dispatches;
-        scheduler_.decide(dispatches);
+        scheduler_.decide(now, dispatches);
         for (const schedule::Dispatch& each : dispatches) dispatch(each, now);
     }
     submit_records();
@@ -160,6 +167,7 @@ bool Core::answer_from_cache(const ReadyTask& task, const Digest& key, ActionId&
         if (!action.finished || !action.cacheable) return false;
         end.ok = action.outcome == Outcome::kOk;
         end.message = action.message;
+        end.log = action.log;
         end.result = action.result;
         for (const storage::ActionOutputRecord& output : action.outputs) {
             end.outputs.push_back({output.name, output.digest, static_cast<std::uint64_t>(output.size)});
@@ -201,8 +209,7 @@ void Core::request(const ReadyTask& task) {
     if (const auto same = live_by_key_.find(key); same != live_by_key_.end()) {
         Action& action = live_.at(same->second);
         action.requesters.push_back(task);
-        scheduler_.add({same->second, action.cls, action.prediction.median, action.prediction.memory},
-                       {task.campaign, 0, graph_.rank(task.step)});
+        scheduler_.add(scheduled(same->second, action), {task.campaign, 0, graph_.rank(task.step)});
         return;
     }
     ActionId id;
@@ -214,7 +221,6 @@ void Core::request(const ReadyTask& task) {
     action.key = key;
     action.cls = scheduler_.intern({draft.kind, draft.toolchain, draft.target, draft.fingerprint});
     action.prediction = predictor_.predict(action.cls, draft.kind, draft.cost);
-    action.attempt = attempts;
     action.draft = std::move(draft);
     action.requesters.push_back(task);
     record_action(id, action, nullptr, Outcome::kOk, false);
@@ -222,10 +228,38 @@ void Core::request(const ReadyTask& task) {
     record.action = id;
     record.state = "ready";
     records_.emplace_back(std::move(record));
-    scheduler_.add({id, action.cls, action.prediction.median, action.prediction.memory},
-                   {task.campaign, 0, graph_.rank(task.step)}, attempts);
+    scheduler_.add(scheduled(id, action), {task.campaign, 0, graph_.rank(task.step)}, attempts);
     live_by_key_[key] = id;
-    live_.emplace(id, std::move(action));
+    Action& added = live_.emplace(id, std::move(action)).first->second;
+    adopt(id, added);
+}
+
+schedule::ActionSpec Core::scheduled(ActionId id, const Action& action) const {
+    schedule::ActionSpec spec{id, action.cls, action.prediction.median, action.prediction.memory, Micros{0}};
+    const bool copies = action.draft.kind != TaskKind::kMeasure && action.prediction.known;
+    if (copies) {
+        const double p95 = static_cast<double>(action.prediction.median.count()) *
+                           std::exp(kNormal95 * std::min(action.prediction.spread, 2.0));
+        spec.straggler_after = std::max(kStragglerFloor, Micros(static_cast<std::int64_t>(1.5 * p95)));
+    }
+    return spec;
+}
+
+void Core::adopt(ActionId id, Action& action) {
+    if (const auto orphan = orphans_.find(id); orphan != orphans_.end()) {
+        const auto [worker, result] = std::move(orphan->second);
+        orphans_.erase(orphan);
+        const auto peer = peers_.find(worker);
+        if (peer != peers_.end()) complete_late(peer->second, action, result);
+        return;
+    }
+    const auto survivor = survivors_.find(id);
+    if (survivor == survivors_.end()) return;
+    const auto [worker, attempt] = survivor->second;
+    survivors_.erase(survivor);
+    // A measurement that began under another coordinator has lost rows: it is made again.
+    if (action.draft.kind == TaskKind::kMeasure) return;
+    if (scheduler_.adopt(worker, id, attempt, -1, now_)) action.runs.push_back({worker, attempt, now_, 0});
 }
 
 void Core::dispatch(const schedule::Dispatch& each, Instant now) {
@@ -239,15 +273,12 @@ void Core::dispatch(const schedule::Dispatch& each, Instant now) {
     std::int64_t memory = kMemoryFloor;
     for (const schedule::Dispatch::Item& item : each.items) {
         Action& action = live_.at(item.action);
-        action.attempt = item.attempt;
-        action.worker = each.worker;
-        action.sent = now;
-        action.rows = 0;
+        action.runs.push_back({each.worker, item.attempt, now, 0});
         assign.items.push_back({{item.action, item.attempt}, action.draft.args});
         if (assign.inputs.empty()) assign.inputs = action.draft.inputs;
         limit += action.prediction.limit(limit_floor(cls.kind));
         memory = std::max(memory, 4 * action.prediction.memory.count);
-        records_.emplace_back(attempt_record(item.action, action));
+        records_.emplace_back(attempt_record(item.action, action.runs.back()));
         for (const ReadyTask& task : action.requesters) {
             storage::TaskRecord record = campaigns_.task_record(task);
             record.action = item.action;
@@ -266,21 +297,34 @@ void Core::dispatch(const schedule::Dispatch& each, Instant now) {
     if (!transport_.send(peer.peer, assign)) log::warning("worker " + peer.hello.host + " cannot be reached");
 }
 
-void Core::on(Peer& peer, const protocol::AttemptResult& result) {
-    const protocol::AttemptKey key = result.key;
-    const auto it = live_.find(key.action);
-    const bool live = it != live_.end() && it->second.worker == peer.id && it->second.attempt == key.attempt;
-    const Micros duration = result.timings.ended - result.timings.started;
-    const schedule::Verdict verdict =
-        live ? scheduler_.attempt_ended(key.action, key.attempt, result.outcome, duration) : schedule::Verdict::kStale;
-    if (verdict == schedule::Verdict::kStale) {
-        transport_.send(peer.peer, protocol::Ack{{key}, true});
-        return;
+std::optional<Core::Run> Core::take_run(Action& action, WorkerId worker, std::uint32_t attempt) {
+    for (auto it = action.runs.begin(); it != action.runs.end(); ++it) {
+        if (it->worker != worker || it->attempt != attempt) continue;
+        const Run run = *it;
+        action.runs.erase(it);
+        return run;
     }
-    Action& action = it->second;
-    storage::AttemptRecord record = attempt_record(key.action, action);
-    record.started = action.sent + result.timings.started;
-    record.ended = action.sent + result.timings.ended;
+    return std::nullopt;
+}
+
+void Core::cancel_runs(ActionId id, Action& action, const std::vector<schedule::Running>& runs, Instant now,
+                       const std::string& reason) {
+    for (const schedule::Running& running : runs) {
+        const auto run = take_run(action, running.worker, running.attempt);
+        if (!run) continue;
+        storage::AttemptRecord record = attempt_record(id, *run);
+        record.ended = now;
+        record.outcome = Outcome::kCancelled;
+        record.message = reason;
+        records_.emplace_back(std::move(record));
+        transport_.send(peers_.at(running.worker).peer, protocol::Cancel{{{id, running.attempt}}, reason});
+    }
+}
+
+void Core::end_run(ActionId id, const Run& run, const protocol::AttemptResult& result) {
+    storage::AttemptRecord record = attempt_record(id, run);
+    record.started = run.sent + result.timings.started;
+    record.ended = run.sent + result.timings.ended;
     record.outcome = result.outcome;
     record.cpu = result.timings.cpu;
     record.peak_memory = result.timings.peak_memory;
@@ -290,30 +334,62 @@ void Core::on(Peer& peer, const protocol::AttemptResult& result) {
     record.message = result.message;
     record.log = result.log;
     records_.emplace_back(std::move(record));
-    acks_.emplace_back(peer.id, key);
-    action.worker = WorkerId{};
-    const auto kind = static_cast<std::size_t>(action.draft.kind);
-    for (const ReadyTask& task : action.requesters) {
-        // Shared work counts for the first of its campaigns only, as in the timings.
-        if (&task != &action.requesters.front()) continue;
-        sums_[task.campaign].busy[kind] += duration;
-        ++sums_[task.campaign].executed[kind];
+}
+
+void Core::on(Peer& peer, const protocol::AttemptResult& result, Instant now) {
+    const protocol::AttemptKey key = result.key;
+    const auto it = live_.find(key.action);
+    const auto run = it != live_.end() ? take_run(it->second, peer.id, key.attempt) : std::nullopt;
+    if (!run) {
+        late_result(peer, result, now);
+        return;
     }
-    if (verdict == schedule::Verdict::kRetry) {
+    Action& action = it->second;
+    const schedule::Ending ending = scheduler_.attempt_ended(key.action, key.attempt, result.outcome);
+    end_run(key.action, *run, result);
+    acks_.emplace_back(peer.id, key);
+    const Micros duration = result.timings.ended - result.timings.started;
+    // Shared work counts for the first of its campaigns only, as in the timings.
+    Sums& sums = sums_[action.requesters.front().campaign];
+    sums.busy[static_cast<std::size_t>(action.draft.kind)] += duration;
+    ++sums.executed[static_cast<std::size_t>(action.draft.kind)];
+    if (ending.verdict == schedule::Verdict::kRetry || ending.verdict == schedule::Verdict::kBackup) {
         log::debug(action.draft.description + ": " + to_string(result.outcome) + ": " + result.message);
         return;
     }
+    cancel_runs(key.action, action, ending.cancel, now, "another attempt ended first");
     if (result.outcome == Outcome::kOk) {
         predictor_.observe(action.cls, action.draft.kind, action.draft.cost, duration, result.timings.peak_memory);
     }
-    ActionEnd end;
-    end.ok = verdict == schedule::Verdict::kDone;
-    end.message = result.message;
-    end.log = result.log;
-    end.result = result.result;
-    end.outputs = result.outputs;
-    end.duration = duration;
-    finish(key.action, action, result.outcome, std::move(end));
+    finish(key.action, action, result.outcome, end_of(result, ending.verdict == schedule::Verdict::kDone));
+}
+
+void Core::late_result(Peer& peer, const protocol::AttemptResult& result, Instant now) {
+    const auto it = live_.find(result.key.action);
+    const bool good = result.outcome == Outcome::kOk;
+    if (it != live_.end() && good && it->second.draft.kind != TaskKind::kMeasure) {
+        // Deterministic work: whichever attempt made it, the result is the action's.
+        cancel_runs(it->first, it->second, scheduler_.complete(it->first), now, "a late result was adopted");
+        complete_late(peer, it->second, result);
+        return;
+    }
+    if (it == live_.end() && good && orphans_.size() < kMaxOrphans && !recently_finished(result.key.action)) {
+        orphans_[result.key.action] = {peer.id, result};
+        return;
+    }
+    transport_.send(peer.peer, protocol::Ack{{result.key}, true});
+}
+
+void Core::complete_late(const Peer& peer, Action& action, const protocol::AttemptResult& result) {
+    const ActionId id = result.key.action;
+    scheduler_.complete(id);
+    end_run(id, Run{peer.id, result.key.attempt, now_ - result.timings.ended, 0}, result);
+    acks_.emplace_back(peer.id, result.key);
+    finish(id, action, result.outcome, end_of(result, true));
+}
+
+bool Core::recently_finished(ActionId id) const {
+    return std::any_of(recent_.begin(), recent_.end(), [&](const auto& entry) { return entry.second.id == id; });
 }
 
 void Core::finish(ActionId id, Action& action, Outcome outcome, ActionEnd end) {
@@ -364,12 +440,12 @@ void Core::record_action(ActionId id, const Action& action, const ActionEnd* end
     records_.emplace_back(std::move(record));
 }
 
-storage::AttemptRecord Core::attempt_record(ActionId id, const Action& action) const {
+storage::AttemptRecord Core::attempt_record(ActionId id, const Run& run) const {
     storage::AttemptRecord record;
     record.action = id;
-    record.attempt = action.attempt;
-    record.worker = action.worker;
-    record.queued = action.sent;
+    record.attempt = run.attempt;
+    record.worker = run.worker;
+    record.queued = run.sent;
     record.phases = "{}";
     return record;
 }
@@ -407,7 +483,7 @@ Progress Core::progress(CampaignId id) const {
     out.done = sums.done;
     out.failed = sums.failed;
     for (const auto& [action_id, action] : live_) {
-        if (action.worker.valid() && action.requesters.front().campaign == id) ++out.running;
+        if (!action.runs.empty() && action.requesters.front().campaign == id) ++out.running;
     }
     const auto open = graph_.open_tasks(id);
     double cpu_done = 0;

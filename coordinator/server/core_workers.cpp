@@ -42,7 +42,7 @@ void Core::message(const std::string& from, const protocol::FromWorker& message,
         if (const auto* heartbeat = std::get_if<protocol::WorkerHeartbeat>(&message)) on(*peer, *heartbeat);
         if (const auto* credit = std::get_if<protocol::Credit>(&message)) on(*peer, *credit);
         if (const auto* rows = std::get_if<protocol::Rows>(&message)) on(*peer, *rows);
-        if (const auto* result = std::get_if<protocol::AttemptResult>(&message)) on(*peer, *result);
+        if (const auto* result = std::get_if<protocol::AttemptResult>(&message)) on(*peer, *result, now);
         if (const auto* bye = std::get_if<protocol::Goodbye>(&message))
             lose(peer->id, now, "said goodbye: " + bye->reason);
     } else {
@@ -94,6 +94,7 @@ void Core::on(const std::string& from, const protocol::Hello& hello, Instant now
     welcome.heartbeat = options_.heartbeat;
     welcome.dead_after = options_.dead_after;
     const WorkerId id = peer.id;
+    for (const protocol::AttemptKey& key : hello.running) survivors_[key.action] = {id, key.attempt};
     peers_.emplace(id, std::move(peer));
     transport_.send(from, welcome);
     log::info("worker " + hello.host + " joined with " + std::to_string(hello.slots) + " slots");
@@ -147,16 +148,19 @@ void Core::on(Peer& peer, const protocol::Credit& credit) {
 
 void Core::on(Peer& peer, const protocol::Rows& rows) {
     const auto it = live_.find(rows.key.action);
-    if (it == live_.end() || it->second.attempt != rows.key.attempt || it->second.worker != peer.id) return;
+    if (it == live_.end()) return;
     Action& action = it->second;
-    std::uint64_t number = rows.first;
-    for (const std::string& row : rows.rows) {
-        if (number++ < action.rows) continue;  // sent again after a reconnection
-        action.rows = number;
+    for (Run& run : action.runs) {
+        if (run.worker != peer.id || run.attempt != rows.key.attempt) continue;
         const schedule::ReadyTask& task = action.requesters.front();
-        if (task.kind != TaskKind::kMeasure) continue;
-        const Status stored = campaigns_.measure_row(task.step, task.index, row, records_);
-        if (!stored.ok()) log::warning(action.draft.description + ": " + stored.error().message);
+        std::uint64_t number = rows.first;
+        for (const std::string& row : rows.rows) {
+            if (number++ < run.rows) continue;  // sent again after a reconnection
+            run.rows = number;
+            if (task.kind != TaskKind::kMeasure) continue;
+            const Status stored = campaigns_.measure_row(task.step, task.index, row, records_);
+            if (!stored.ok()) log::warning(action.draft.description + ": " + stored.error().message);
+        }
     }
 }
 
@@ -169,13 +173,18 @@ void Core::lose(WorkerId id, Instant now, const std::string& reason) {
     record_worker(peer, now);
     for (const ActionId action_id : scheduler_.worker_lost(id)) {
         Action& action = live_.at(action_id);
-        storage::AttemptRecord record = attempt_record(action_id, action);
-        record.ended = now;
-        record.outcome = Outcome::kLost;
-        record.message = "worker " + peer.hello.host + " " + reason;
-        records_.emplace_back(std::move(record));
-        action.worker = WorkerId{};
+        std::erase_if(action.runs, [&](const Run& run) {
+            if (run.worker != id) return false;
+            storage::AttemptRecord record = attempt_record(action_id, run);
+            record.ended = now;
+            record.outcome = Outcome::kLost;
+            record.message = "worker " + peer.hello.host + " " + reason;
+            records_.emplace_back(std::move(record));
+            return true;
+        });
     }
+    std::erase_if(survivors_, [&](const auto& entry) { return entry.second.first == id; });
+    std::erase_if(orphans_, [&](const auto& entry) { return entry.second.first == id; });
     log::info("worker " + peer.hello.host + " left: " + reason);
 }
 

@@ -41,7 +41,7 @@ class SchedulerTest : public ::testing::Test {
     /// Ids of what starts now, in the order of the decisions.
     std::vector<std::int64_t> run() {
         std::vector<Dispatch> dispatches;
-        scheduler_.decide(dispatches);
+        scheduler_.decide(now_, dispatches);
         std::vector<std::int64_t> out;
         for (const Dispatch& dispatch : dispatches) {
             bundles_.push_back(dispatch.items.size());
@@ -55,11 +55,12 @@ class SchedulerTest : public ::testing::Test {
     }
 
     Verdict end(int id, Outcome outcome = Outcome::kOk) {
-        return scheduler_.attempt_ended(ActionId(id), attempts_.at(id), outcome, Micros(1));
+        return scheduler_.attempt_ended(ActionId(id), attempts_.at(id), outcome).verdict;
     }
 
     using Ids = std::vector<std::int64_t>;
     Scheduler scheduler_;
+    Instant now_{Micros(1)};
     std::map<std::int64_t, std::uint32_t> attempts_;
     std::map<std::int64_t, std::int64_t> where_;
     std::vector<std::size_t> bundles_;
@@ -229,7 +230,7 @@ TEST_F(SchedulerTest, ResultsOfOldAttemptsAreStale) {
     add(1, kBuild, 1.0);
     run();
     scheduler_.worker_lost(WorkerId(1));
-    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 1, Outcome::kOk, Micros(1)), Verdict::kStale);
+    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 1, Outcome::kOk).verdict, Verdict::kStale);
 }
 
 TEST_F(SchedulerTest, DiagnosticsAreConfirmedOnce) {
@@ -272,7 +273,8 @@ TEST_F(SchedulerTest, SharedActionsRunOnceAndStopWhenNobodyWantsThem) {
     EXPECT_FALSE(scheduler_.withdraw(ActionId(1), CampaignId(1)).gone);
     const auto withdrawn = scheduler_.withdraw(ActionId(1), CampaignId(2));
     EXPECT_TRUE(withdrawn.gone);
-    EXPECT_EQ(withdrawn.worker, WorkerId(1));
+    ASSERT_EQ(withdrawn.cancel.size(), 1U);
+    EXPECT_EQ(withdrawn.cancel[0].worker, WorkerId(1));
     add(2, kBuild, 1.0);
     EXPECT_EQ(run(), Ids{2}) << "its slot is free again";
 }
@@ -293,6 +295,62 @@ TEST_F(SchedulerTest, LongTasksAreNotBundled) {
     for (int i = 1; i <= 100; ++i) add(i, kBuild, 0.3);
     run();
     EXPECT_EQ(bundles_, (std::vector<std::size_t>{1, 1}));
+}
+
+TEST_F(SchedulerTest, AStragglerGetsOneBackupElsewhereAndTheFirstToEndWins) {
+    join(1, 1);
+    join(2, 1);
+    ActionSpec spec{ActionId(1), scheduler_.intern(kBuild), Micros(1'000'000), Bytes{1}, Micros(3'000'000)};
+    scheduler_.add(spec, {CampaignId(1), 0, 0});
+    run();
+    const std::int64_t first = where_[1];
+    now_ = now_ + Micros(2'999'999);
+    EXPECT_TRUE(run().empty());
+    now_ = now_ + Micros(1);
+    EXPECT_EQ(run(), Ids{1});
+    EXPECT_NE(where_[1], first);
+    EXPECT_TRUE(run().empty()) << "one backup is enough";
+    const Ending ending = scheduler_.attempt_ended(ActionId(1), 2, Outcome::kOk);
+    EXPECT_EQ(ending.verdict, Verdict::kDone);
+    ASSERT_EQ(ending.cancel.size(), 1U);
+    EXPECT_EQ(ending.cancel[0].attempt, 1U);
+    EXPECT_EQ(scheduler_.running(), 0U);
+}
+
+TEST_F(SchedulerTest, NoBackupWhileOtherWorkWaits) {
+    join(1, 1);
+    join(2, 1);
+    scheduler_.add({ActionId(1), scheduler_.intern(kBuild), Micros(1'000'000), Bytes{1}, Micros(3'000'000)},
+                   {CampaignId(1), 0, 0});
+    add(2, kBuild, 0.5);
+    add(3, kBuild, 0.5);
+    EXPECT_EQ(run().size(), 2U);
+    now_ = now_ + Micros(10'000'000);
+    EXPECT_TRUE(run().empty());
+    end(2);
+    EXPECT_EQ(run(), Ids{3});
+}
+
+TEST_F(SchedulerTest, AFailedCopyLeavesTheOtherRunning) {
+    join(1, 1);
+    join(2, 1);
+    scheduler_.add({ActionId(1), scheduler_.intern(kBuild), Micros(1'000'000), Bytes{1}, Micros(3'000'000)},
+                   {CampaignId(1), 0, 0});
+    run();
+    now_ = now_ + Micros(4'000'000);
+    run();
+    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 1, Outcome::kCrashed).verdict, Verdict::kBackup);
+    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 2, Outcome::kOk).verdict, Verdict::kDone);
+}
+
+TEST_F(SchedulerTest, ALateResultCompletesAWaitingAction) {
+    join(1, 1);
+    add(1, kBuild, 1.0);
+    run();
+    scheduler_.worker_lost(WorkerId(1));
+    EXPECT_TRUE(scheduler_.complete(ActionId(1)).empty());
+    join(2, 1);
+    EXPECT_TRUE(run().empty());
 }
 
 TEST_F(SchedulerTest, ExplainsMissingAbilities) {
@@ -330,10 +388,10 @@ TEST_F(SchedulerTest, EqualHistoriesGiveEqualDecisions) {
         }
         for (int round = 0; round < 40; ++round) {
             std::vector<Dispatch> dispatches;
-            scheduler.decide(dispatches);
+            scheduler.decide(Instant{}, dispatches);
             for (const Dispatch& d : dispatches) {
                 trace += std::to_string(d.worker.value()) + ":" + std::to_string(d.items[0].action.value()) + " ";
-                scheduler.attempt_ended(d.items[0].action, d.items[0].attempt, Outcome::kOk, Micros(1));
+                scheduler.attempt_ended(d.items[0].action, d.items[0].attempt, Outcome::kOk);
             }
         }
         return trace;

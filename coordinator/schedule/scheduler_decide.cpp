@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// Scheduler: which waiting action starts where, and why another one does not.
+#include <algorithm>
+#include <tuple>
+
+#include "base/target.h"
+#include "coordinator/schedule/scheduler.h"
+
+namespace tunefarm::schedule {
+namespace {
+
+// How deep a queue is searched past actions that this worker cannot start (memory, exclusion) before giving up on it.
+constexpr int kSearchDepth = 8;
+// How many workers of one pool are asked in vain before a pass ends: they differ only in load and memory, and the
+// least loaded come first.
+constexpr int kVainWorkers = 16;
+
+}  // namespace
+
+int Scheduler::stage(TaskKind kind, const Worker& worker) const {
+    switch (kind) {
+        case TaskKind::kConclude: return 0;
+        case TaskKind::kFinish: return 1;
+        case TaskKind::kSplit: return 2;
+        case TaskKind::kMeasure: return 3;
+        // While builds wait, one helper compile at a time has the next free slot.
+        case TaskKind::kHelper: return worker.helpers == 0 || waiting(TaskKind::kBuild) == 0 ? 4 : 8;
+        case TaskKind::kPrepare: return waiting(TaskKind::kBuild) < std::size_t{2} * total_slots_ ? 5 : 7;
+        case TaskKind::kBuild:
+        case TaskKind::kNoop: return 6;
+    }
+    return 9;
+}
+
+std::optional<std::int32_t> Scheduler::free_device(const Worker& worker, const std::string& target) const {
+    for (std::size_t i = 0; i < worker.device_busy.size(); ++i) {
+        if (!worker.device_busy[i] && runs_on(worker.spec.devices[i].target, target)) {
+            return static_cast<std::int32_t>(i);
+        }
+    }
+    return std::nullopt;
+}
+
+bool Scheduler::work_waits(const Pool& pool, bool measure) const {
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+        if (classes_[i].waiting > 0 && (classes_[i].spec.kind == TaskKind::kMeasure) == measure && pool.can[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::uint32_t Scheduler::reserved(const Worker& worker, const Pool& pool) const {
+    std::uint32_t slots = 0;
+    for (std::size_t i = 0; i < worker.device_busy.size(); ++i) {
+        const std::uint32_t wanted = worker.spec.devices[i].slots;
+        // A device that takes the whole host waits until no other work is left: nothing is held back for it.
+        if (!worker.device_busy[i] && wanted > 0 && wanted < worker.spec.slots) slots = std::max(slots, wanted);
+    }
+    return slots > 0 && work_waits(pool, true) ? slots : 0;
+}
+
+std::string Scheduler::blocked(const Action& action, WorkerId id, const Worker& worker, const Pool& pool) const {
+    const ClassSpec& cls = classes_[index(action.spec.cls)].spec;
+    if (std::count(action.excluded.begin(), action.excluded.end(), id) > 0) return "this host said that it cannot";
+    if (worker.spec.slots == 0) return "the host takes no new work (draining, or its disk is full)";
+    if (worker.memory_used > 0 && worker.memory_used + action.spec.memory.count > worker.spec.memory.count) {
+        return "waits for memory: " + std::to_string(action.spec.memory.count >> 20) + " MiB predicted, " +
+               std::to_string((worker.spec.memory.count - worker.memory_used) >> 20) + " MiB free";
+    }
+    if (cls.kind != TaskKind::kMeasure) {
+        if (!has_credit(worker)) return "waits for a free slot";
+        if (worker.used + worker.device_slots + reserved(worker, pool) >= worker.spec.slots + worker.spec.prefetch) {
+            return "waits for a free slot: the others are kept for a measurement";
+        }
+        return "";
+    }
+    const auto device = free_device(worker, cls.target);
+    if (!device) return "waits for a free device of target " + cls.target;
+    const std::uint32_t wanted = worker.spec.devices[static_cast<std::size_t>(*device)].slots;
+    if (wanted == 0) return "";
+    if (wanted >= worker.spec.slots) {
+        if (worker.used > 0 || worker.device_slots > 0) return "measures alone: waits until the host is idle";
+        if (work_waits(pool, false)) return "measures alone: waits until no other work is left for the host";
+        return "";
+    }
+    // What was sent beyond the slots waits on the worker until the measurement has ended.
+    return worker.device_slots + wanted <= worker.spec.slots ? "" : "waits for its reserved slots";
+}
+
+std::optional<Scheduler::Choice> Scheduler::best(const Pool& pool, const Worker& worker, WorkerId id,
+                                                 bool measure) const {
+    std::optional<Choice> out;
+    std::tuple<std::int32_t, double, int, QueueKey> out_order;
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+        const Class& cls = classes_[i];
+        if (cls.waiting == 0 || !pool.can[i] || (cls.spec.kind == TaskKind::kMeasure) != measure) continue;
+        const int at = stage(cls.spec.kind, worker);
+        for (const auto& [campaign_id, queue] : cls.queues) {
+            const Campaign& campaign = campaigns_.at(campaign_id);
+            int depth = 0;
+            for (const QueueKey& key : queue) {
+                std::tuple<std::int32_t, double, int, QueueKey> order(-campaign.priority, campaign.used, at, key);
+                if (out && !(order < out_order)) break;
+                if (blocked(actions_.at(key.action.value()), id, worker, pool).empty()) {
+                    out = Choice{ClassId(static_cast<std::int64_t>(i + 1)), campaign_id, key.action};
+                    out_order = order;
+                    break;
+                }
+                if (++depth == kSearchDepth) break;
+            }
+        }
+    }
+    return out;
+}
+
+void Scheduler::bundle_more(const Choice& first, WorkerId id, Worker& worker, std::uint64_t bundle, Instant now,
+                            Dispatch& dispatch) {
+    Class& cls = classes_[index(first.cls)];
+    const std::size_t fair = cls.waiting / (std::size_t{2} * std::max(total_slots_, 1U));
+    const std::size_t most = std::min<std::size_t>(options_.bundle_most, fair);
+    Micros total = actions_.at(first.action.value()).spec.predicted;
+    while (dispatch.items.size() < most) {
+        const auto queue = cls.queues.find(first.campaign);
+        if (queue == cls.queues.end()) return;
+        Action& next = actions_.at(queue->second.begin()->action.value());
+        total += next.spec.predicted;
+        if (total > options_.bundle_total || !next.excluded.empty() || next.crashes > 0) return;
+        if (worker.memory_used + next.spec.memory.count > worker.spec.memory.count) return;
+        dequeue(next);
+        start(next, id, worker, -1, bundle, now);
+        dispatch.items.push_back({next.spec.id, next.attempts});
+    }
+}
+
+void Scheduler::dispatch(const Choice& choice, WorkerId id, Worker& worker, Instant now, std::vector<Dispatch>& out) {
+    Action& action = actions_.at(choice.action.value());
+    const ClassSpec& cls = classes_[index(choice.cls)].spec;
+    Dispatch dispatch;
+    dispatch.worker = id;
+    dispatch.cls = choice.cls;
+    if (cls.kind == TaskKind::kMeasure) dispatch.device = *free_device(worker, cls.target);
+    // A kernel that has killed a driver travels alone, so that it takes no other one with it again.
+    const bool tiny = (cls.kind == TaskKind::kBuild || cls.kind == TaskKind::kNoop) && action.crashes == 0 &&
+                      action.spec.predicted < options_.bundle_below;
+    const std::uint64_t bundle = tiny ? next_bundle_++ : 0;
+    dequeue(action);
+    start(action, id, worker, dispatch.device, bundle, now);
+    dispatch.items.push_back({action.spec.id, action.attempts});
+    if (tiny) bundle_more(choice, id, worker, bundle, now, dispatch);
+    out.push_back(std::move(dispatch));
+}
+
+void Scheduler::decide_pool(Pool& pool, bool measure, Instant now, std::vector<Dispatch>& out) {
+    auto& open = measure ? pool.open_devices : pool.open;
+    int vain = 0;
+    for (auto it = open.begin(); it != open.end() && vain < kVainWorkers;) {
+        const WorkerId id = it->second;
+        Worker& worker = workers_.at(id);
+        const auto choice = best(pool, worker, id, measure);
+        if (!choice) {
+            ++it;
+            ++vain;
+            continue;
+        }
+        dispatch(*choice, id, worker, now, out);
+        if (!work_waits(pool, measure)) return;
+        // Starting moved the worker within the pool's order: the least loaded one is first again.
+        it = open.begin();
+        vain = 0;
+    }
+}
+
+void Scheduler::decide(Instant now, std::vector<Dispatch>& out) {
+    for (Pool& pool : pools_) {
+        if (work_waits(pool, true)) decide_pool(pool, true, now, out);
+        if (work_waits(pool, false)) decide_pool(pool, false, now, out);
+    }
+    if (!watch_.empty() && watch_.begin()->first <= now) back_up_stragglers(now, out);
+}
+
+void Scheduler::back_up_stragglers(Instant now, std::vector<Dispatch>& out) {
+    const auto most =
+        std::max<std::size_t>(1, static_cast<std::size_t>(options_.backup_share * static_cast<double>(total_slots_)));
+    for (auto it = watch_.begin(); it != watch_.end() && it->first <= now && backups_ < most;) {
+        Action& action = actions_.at(it->second.value());
+        ++it;
+        const Class& cls = classes_[index(action.spec.cls)];
+        // Work that waits is better use of a slot than a second copy.
+        if (action.runs.size() != 1 || cls.waiting > 0) continue;
+        for (Pool& pool : pools_) {
+            if (!pool.can[index(action.spec.cls)] || action.runs.size() != 1) continue;
+            for (const auto& [used, id] : pool.open) {
+                Worker& worker = workers_.at(id);
+                if (used >= worker.spec.slots) break;
+                if (worker.spec.host == workers_.at(action.runs.front().worker).spec.host) continue;
+                if (!blocked(action, id, worker, pool).empty()) continue;
+                start(action, id, worker, -1, 0, now);
+                Dispatch backup;
+                backup.worker = id;
+                backup.cls = action.spec.cls;
+                backup.backup = true;
+                backup.items.push_back({action.spec.id, action.attempts});
+                out.push_back(std::move(backup));
+                break;
+            }
+        }
+    }
+}
+
+std::string Scheduler::explain(ActionId id) const {
+    const auto it = actions_.find(id.value());
+    if (it == actions_.end()) return "not waiting: it has ended, or nobody asks for it";
+    const Action& action = it->second;
+    if (!action.runs.empty()) {
+        std::string text = "running on " + workers_.at(action.runs[0].worker).spec.host + ", attempt " +
+                           std::to_string(action.runs[0].attempt);
+        if (action.runs.size() > 1) text += ", with a backup on " + workers_.at(action.runs[1].worker).spec.host;
+        return text;
+    }
+    const ClassSpec& cls = classes_[index(action.spec.cls)].spec;
+    std::string reasons;
+    for (const auto& [worker_id, worker] : workers_) {
+        const Pool& pool = pools_[static_cast<std::size_t>(worker.pool)];
+        if (!pool.can[index(action.spec.cls)]) continue;
+        const std::string reason = blocked(action, worker_id, worker, pool);
+        reasons += (reasons.empty() ? "" : "; ") + worker.spec.host + ": " +
+                   (reason.empty() ? "other work comes first" : reason);
+    }
+    if (!reasons.empty()) return reasons;
+    return "no connected worker can " + std::string(to_string(cls.kind)) + " with toolchain " + cls.toolchain +
+           " for target " + cls.target;
+}
+
+}  // namespace tunefarm::schedule
