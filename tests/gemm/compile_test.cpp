@@ -94,6 +94,19 @@ TEST_F(Compile, AWarningAboutTheProcessorIsAFailure) {
     EXPECT_FALSE(can_assemble(tools, *find_target("gfx950"), folder.path(), nullptr));
 }
 
+TEST_F(Compile, AKilledCompilerSaysNothingAboutTheInputOrTheHost) {
+    Folder folder;
+    const std::string fake = folder.write("clang", "#!/bin/sh\nkill -9 $$\n");
+    ASSERT_EQ(::chmod(fake.c_str(), 0755), 0);
+    Tools tools = tools_;
+    tools.clang = fake;
+    Compiled compiled;
+    Failure failure;
+    EXPECT_FALSE(compile_kernel(tools, *find_target("x86-64-v3"), "", folder.path(), "kernel.o", &compiled, &failure));
+    EXPECT_EQ(failure.klass, "internal");
+    EXPECT_NE(failure.message.find("signal 9"), std::string::npos) << failure.message;
+}
+
 TEST_F(Compile, GpuStepsAreBuiltThroughTheDriverUpToTheirBundle) {
     TestDriver driver;
     const std::string path = driver.folder().write(

@@ -57,7 +57,9 @@ bool run(const Arguments& arguments, const std::string& directory, const std::st
     compiled->phases[phase] += finished->wall_us;
     compiled->cpu_us += finished->cpu_us;
     if (finished->signal != 0) {
-        *failure = Failure{"environment",
+        // Killed (by people, by the kernel for memory) or crashed: neither this host nor the input is known to be
+        // wrong, so it is tried again.
+        *failure = Failure{"internal",
                            fmt::format("{} was ended by signal {}", arguments[0], finished->signal),
                            {},
                            {},
