@@ -41,18 +41,21 @@ class Interruption(FarmTest):
         self.assertEqual((len(rows), len(set(rows))), (KERNELS, KERNELS))
 
     def test_ctrl_c_stops_and_the_same_command_goes_on(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        # A terminal sends Ctrl-C to all of its foreground processes: the worker, drivers and compilers get it, too.
+        for number, send in ((signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)):
             with self.subTest(number.name):
                 run = self.start("--build-only")
                 before = self.count(BUILDS_DONE)
                 self.until_built(run, before + 2)
                 sent = time.monotonic()
-                run.signal(number)
+                send(run.pid, number)
                 ended = run.ended()
                 took = time.monotonic() - sent
                 self.assertEqual(ended.rc, 130, ended)
                 self.assertLess(took, STOP_S, ended)
                 self.assertEqual(processes_of(self.out), {}, "left behind")
+                self.assertEqual(self.count("SELECT count(*) FROM action WHERE finished AND outcome <> 0"), 0,
+                                 "what was stopped has not failed")
                 self.assertEqual(self.sql("SELECT state FROM campaigns"), [("interrupted",)])
                 self.say(f"{number.name}: stopped in {took:.2f} s with {self.count(BUILDS_DONE)} kernels built")
         ended = tunefarm(*self.arguments)
@@ -74,6 +77,32 @@ class Interruption(FarmTest):
         self.assertEqual(self.sql("SELECT count(*) FROM worker")[0][0], 2)
         self.say(f"killed with {acknowledged} kernels acknowledged; lost attempts: {lost}")
 
+    def test_killed_compilers_and_drivers_are_tried_again(self):
+        run = self.start("--build-only")
+        for name in ("clang-22", "tunefarm-driver-gemm"):
+            self.until_built(run, 2)
+            wait_until(lambda: not run.running() or self.kill_one(name), f"a {name} to kill")
+        ended = run.ended()
+        self.assertEqual(ended.rc, 0, ended)
+        tried = self.sql("SELECT kind, outcome, message FROM attempts WHERE outcome <> 'ok'")
+        self.assertEqual(self.counts("failed"), {}, tried)
+        self.check_complete()
+        self.assertGreaterEqual(len(tried), 1)
+        self.assertEqual({outcome for _, outcome, _ in tried} - {"crashed", "oom"}, set(), tried)
+        self.say(f"attempts that ended badly: {tried}")
+
+    def kill_one(self, name):
+        """Kills a process of this farm whose program has this name and that has a command to work on."""
+        for pid, line in processes_of(self.out).items():
+            program = os.path.basename(line.split()[0]) if line.split() else ""
+            if program == name and self.count("SELECT count(*) FROM attempt WHERE ended_us IS NULL"):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+                return True
+        return False
+
     def test_after_a_killed_coordinator_nothing_runs_on_and_the_same_command_completes(self):
         run = self.start("--build-only")
         self.until_built(run, 3)
@@ -90,6 +119,18 @@ class Interruption(FarmTest):
 
 
 class KilledMeasurement(FarmTest):
+    def test_ctrl_c_stops_a_measurement(self):
+        run = Started(["run", config("two_kernels.yaml"), "--out", self.out, "--target", "x86-64"])
+        wait_until(lambda: not run.running() or self.count("SELECT count(*) FROM sample") > 0, "the first sample")
+        sent = time.monotonic()
+        os.killpg(run.pid, signal.SIGINT)
+        ended = run.ended()
+        took = time.monotonic() - sent
+        self.assertEqual(ended.rc, 130, ended)
+        self.assertLess(took, STOP_S)
+        self.assertEqual(processes_of(self.out), {}, "left behind")
+        self.say(f"stopped in {took:.2f} s")
+
     def test_one_winner_set_and_one_row_per_result(self):
         arguments = ["run", config("two_kernels.yaml"), "--out", self.out, "--target", "x86-64"]
         run = Started(arguments)

@@ -24,6 +24,13 @@ class Reading(FarmTest):
         self.assertEqual(os.listdir(empty), [], "reading makes nothing")
         self.say(tunefarm("status", empty).err.strip())
 
+    def test_out_that_cannot_be_a_directory(self):
+        plain = self.write("plain.txt", "not a directory\n")
+        for out in (plain, os.path.join(plain, "below"), "/proc/nowhere"):
+            ended = tunefarm("run", config("two_kernels.yaml"), "--out", out, "--build-only")
+            self.assertIn(ended.rc, (2, 3), ended)
+            self.assertIn(out, ended.err, ended)
+
     def test_a_broken_database_is_said_to_be_one(self):
         os.mkdir(self.out)
         with open(os.path.join(self.out, "tunefarm.db"), "wb") as file:
