@@ -33,7 +33,6 @@ set(TUNEFARM_CAPNP_SHIM -include ${CMAKE_SOURCE_DIR}/protocol/capnp_clang_shim.h
 # `programs`: what `./tunefarm` needs to run. `thread_tests`: what the sanitizer builds of .ci/run need.
 add_custom_target(programs)
 add_custom_target(thread_tests)
-add_dependencies(thread_tests programs)
 
 function(tunefarm_library name)
     cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
