@@ -7,6 +7,9 @@ from process_tree import Sampler, windows
 
 SHARE = 1.05
 WINDOWS_S = (1, 2, 4)
+# An attempt is placed on the coordinator's clock from when it was sent: times of two attempts are as exact as the
+# delivery of their messages was alike, some milliseconds on a busy machine.
+PLACED_US = 50_000
 
 
 class CpuBudget(FarmTest):
@@ -58,16 +61,17 @@ class CpuBudget(FarmTest):
                                             "ORDER BY started, ended")]
         self.assertEqual(order[0], "helper", "with one slot the helper compiles first")
         spans = self.sql("SELECT started_us, ended_us FROM attempt ORDER BY started_us")
-        overlaps = [(a, b) for a, b in zip(spans, spans[1:]) if b[0] < a[1] - 1000]
+        overlaps = [(a, b) for a, b in zip(spans, spans[1:]) if b[0] < a[1] - PLACED_US]
         self.assertEqual(overlaps, [], "one at a time")
 
     def test_two_slots(self):
         samples = self.sampled_run(2)
         self.check_rate(samples, 2)
         self.check_account(2)
-        self.assertEqual(self.sql(
-            "SELECT count(*) FROM attempts m JOIN attempts o ON o.action <> m.action AND o.started < m.ended "
-            "AND o.ended > m.started WHERE m.kind = 'measure'"), [(0,)], "nothing runs beside a measurement")
+        beside = self.sql(
+            "SELECT o.* FROM attempt m JOIN action a ON a.id = m.action JOIN attempt o ON o.action <> m.action "
+            f"AND o.started_us < m.ended_us - {PLACED_US} AND o.ended_us > m.started_us + {PLACED_US} WHERE a.kind = 5")
+        self.assertEqual(beside, [], "nothing runs beside a measurement")
 
 
 if __name__ == "__main__":
