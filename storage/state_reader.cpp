@@ -67,9 +67,10 @@ struct StateReader::State {
     explicit State(Database database) : db(std::move(database)) {}
 
     Database db;
-    Statement action, outputs, last_attempt, last_log, by_action, by_kind;
+    Statement known, action, outputs, last_attempt, last_log, by_action, by_kind;
 
     Status prepare() {
+        TUNEFARM_ASSIGN(known, db.prepare("SELECT id FROM action WHERE key = ?1"));
         TUNEFARM_ASSIGN(action, db.prepare("SELECT id, key, kind, finished, outcome, cacheable, message, result "
                                            "FROM action WHERE key = ?1"));
         TUNEFARM_ASSIGN(outputs,
@@ -127,6 +128,11 @@ Result<LastIds> StateReader::last_ids() {
 
 Result<std::optional<CachedAction>> StateReader::find_action(const Digest& key) {
     State& s = *state_;
+    // Most keys are new: one look-up tells, without a transaction around it.
+    s.known.bind(1, key);
+    TUNEFARM_ASSIGN(const bool known, s.known.step());
+    s.known.reset();
+    if (!known) return std::optional<CachedAction>();
     const ReadTransaction snapshot(s.db);
     TUNEFARM_TRY(snapshot.status());
     std::optional<CachedAction> found;

@@ -22,6 +22,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "storage/coalesce.h"
 #include "storage/record_sql.h"
 #include "storage/schema.h"
 
@@ -33,6 +34,9 @@ using Clock = std::chrono::steady_clock;
 
 /// After this much silence the WAL is copied back into the database and cut to nothing.
 constexpr std::chrono::seconds kIdle{2};
+/// What has come during a commit goes into the next one, up to so many times max_batch: the longer the queue, the more
+/// of its records replace each other.
+constexpr std::size_t kBacklog = 8;
 /// A database of at most this size is checked completely after an unclean stop; larger ones would delay the start.
 constexpr std::int64_t kQuickCheckLimit = 256LL << 20;
 
@@ -130,14 +134,15 @@ struct Writer::State {
     /// One transaction with the submissions of `batch`. Their records are read without the lock: only this thread
     /// removes from the queue's front, and a deque keeps references valid when others append.
     Status commit(const std::vector<const Submission*>& batch) {
+        std::vector<const Record*> records;
+        for (const Submission* submission : batch) {
+            for (const Record& record : submission->records) records.push_back(&record);
+        }
+        const std::vector<bool> replaced = superseded(records);
         TUNEFARM_TRY(db.execute("BEGIN IMMEDIATE"));
         Status done;
-        for (const Submission* submission : batch) {
-            for (const Record& record : submission->records) {
-                done = applier.apply(record);
-                if (!done.ok()) break;
-            }
-            if (!done.ok()) break;
+        for (std::size_t i = 0; i < records.size() && done.ok(); ++i) {
+            if (!replaced[i]) done = applier.apply(*records[i]);
         }
         if (done.ok()) done = db.execute("COMMIT");
         if (!done.ok() && db.in_transaction()) {
@@ -169,7 +174,7 @@ struct Writer::State {
                 for (const Submission& submission : queue) {
                     batch.push_back(&submission);
                     records += submission.records.size();
-                    if (records >= options.max_batch) break;
+                    if (records >= kBacklog * options.max_batch) break;
                 }
             }
             const Clock::time_point begin = Clock::now();
