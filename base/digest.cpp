@@ -42,10 +42,20 @@ std::optional<Digest> Digest::from_hex(std::string_view hex) {
     return out;
 }
 
+namespace {
+
+/// Looked up once: EVP_sha256() would search OpenSSL's providers again at each use, which costs more than a short text.
+const EVP_MD* algorithm() {
+    static const EVP_MD* const found = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+    return found;
+}
+
+}  // namespace
+
 struct Hasher::State {
     EVP_MD_CTX* context = EVP_MD_CTX_new();
     State() {
-        if (context == nullptr || EVP_DigestInit_ex(context, EVP_sha256(), nullptr) != 1) std::abort();
+        if (context == nullptr || EVP_DigestInit_ex(context, algorithm(), nullptr) != 1) std::abort();
     }
     ~State() { EVP_MD_CTX_free(context); }
     State(const State&) = delete;

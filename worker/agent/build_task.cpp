@@ -89,9 +89,14 @@ DriverReply Executor::run_build_request(const JobPtr& job, const std::vector<std
         result.log = row->log;
         result.result = row->result;
         result.timings.phases = row->phases;
-        const Micros cpu_now = (*driver)->cpu();
-        result.timings.cpu = row->cpu.count() > 0 ? row->cpu : cpu_now - cpu_mark;
-        cpu_mark = cpu_now;
+        if (row->cpu.count() > 0) {
+            result.timings.cpu = row->cpu;
+            cpu_mark += row->cpu;
+        } else {
+            const Micros cpu_now = (*driver)->cpu();
+            result.timings.cpu = std::max(Micros{0}, cpu_now - cpu_mark);
+            cpu_mark = cpu_now;
+        }
         result.timings.peak_memory = (*driver)->take_peak();
         const Span span{mark, context_.now()};
         mark = span.ended;

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/digest.h"
 #include "base/log.h"
@@ -82,8 +84,9 @@ Result<std::unique_ptr<Outbox>> Outbox::open(const std::string& directory) {
         if (auto entry = entry_of(body)) {
             const std::uint64_t at = outbox->next_++;
             outbox->order_[entry->key] = at;
-            outbox->entries_[at].entry = std::make_shared<const Entry>(std::move(*entry));
-            outbox->live_ += static_cast<std::int64_t>(before - rest.size());
+            const auto size = static_cast<std::int64_t>(before - rest.size());
+            outbox->entries_[at] = {std::make_shared<const Entry>(std::move(*entry)), size, false};
+            outbox->live_ += size;
         }
     }
     if (!rest.empty()) log::warning(outbox->path_ + ": the last record is incomplete and was dropped");
@@ -105,7 +108,12 @@ Status Outbox::rewrite() {
 Status Outbox::add(std::vector<Entry> entries) {
     const std::lock_guard lock(mutex_);
     std::string text;
-    for (const Entry& entry : entries) text += record_of(entry);
+    std::vector<std::int64_t> sizes;
+    for (const Entry& entry : entries) {
+        const std::string record = record_of(entry);
+        sizes.push_back(static_cast<std::int64_t>(record.size()));
+        text += record;
+    }
     const Status written = write_all(file_.get(), text);
     if (!written.ok() || ::fdatasync(file_.get()) != 0) {
         const Error error = written.ok() ? errno_error(path_) : written.error();
@@ -115,10 +123,10 @@ Status Outbox::add(std::vector<Entry> entries) {
     }
     size_ += static_cast<std::int64_t>(text.size());
     live_ += static_cast<std::int64_t>(text.size());
-    for (Entry& entry : entries) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
         const std::uint64_t at = next_++;
-        order_[entry.key] = at;
-        entries_[at].entry = std::make_shared<const Entry>(std::move(entry));
+        order_[entries[i].key] = at;
+        entries_[at] = {std::make_shared<const Entry>(std::move(entries[i])), sizes[i], false};
     }
     return {};
 }
@@ -129,7 +137,7 @@ void Outbox::acknowledge(const std::vector<protocol::AttemptKey>& keys) {
         const auto it = order_.find(key);
         if (it == order_.end()) continue;
         const auto held = entries_.find(it->second);
-        live_ -= static_cast<std::int64_t>(record_of(*held->second.entry).size());
+        live_ -= held->second.size;
         entries_.erase(held);
         order_.erase(it);
     }
@@ -143,23 +151,27 @@ void Outbox::acknowledge(const std::vector<protocol::AttemptKey>& keys) {
 std::vector<std::shared_ptr<const Outbox::Entry>> Outbox::take_unsent(std::size_t limit) {
     const std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<const Entry>> result;
-    for (auto& [at, held] : entries_) {
-        if (result.size() == limit) break;
-        if (held.taken) continue;
-        held.taken = true;
-        result.push_back(held.entry);
+    auto it = entries_.lower_bound(first_unsent_);
+    for (; it != entries_.end() && result.size() < limit; ++it) {
+        if (std::exchange(it->second.taken, true)) continue;
+        result.push_back(it->second.entry);
     }
+    first_unsent_ = it == entries_.end() ? next_ : it->first;
     return result;
 }
 
 void Outbox::put_back(const protocol::AttemptKey& key) {
     const std::lock_guard lock(mutex_);
-    if (const auto it = order_.find(key); it != order_.end()) entries_[it->second].taken = false;
+    const auto it = order_.find(key);
+    if (it == order_.end()) return;
+    entries_[it->second].taken = false;
+    first_unsent_ = std::min(first_unsent_, it->second);
 }
 
 void Outbox::reset() {
     const std::lock_guard lock(mutex_);
     for (auto& [at, held] : entries_) held.taken = false;
+    first_unsent_ = 1;
 }
 
 std::size_t Outbox::pending() const {

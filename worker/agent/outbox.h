@@ -44,6 +44,7 @@ class Outbox {
   private:
     struct Held {
         std::shared_ptr<const Entry> entry;
+        std::int64_t size = 0;  ///< of its record in the file
         bool taken = false;
     };
     explicit Outbox(std::string path) : path_(std::move(path)) {}
@@ -56,6 +57,7 @@ class Outbox {
     std::int64_t live_ = 0;                  ///< bytes of pending records
     std::map<std::uint64_t, Held> entries_;  ///< in the order of arrival
     std::map<protocol::AttemptKey, std::uint64_t> order_;
+    std::uint64_t first_unsent_ = 1;  ///< everything before it is taken
     std::uint64_t next_ = 1;
 };
 

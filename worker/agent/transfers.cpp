@@ -12,6 +12,10 @@ namespace tunefarm::worker {
 namespace {
 
 constexpr std::chrono::seconds kRetryPause{1};
+/// Results of tiny tasks come in swarms: the first one waits so long for company, since each batch costs an fsync here
+/// and a wake-up of everybody behind it.
+constexpr std::chrono::milliseconds kCompany{1};
+constexpr std::size_t kCrowd = 64;
 
 /// The coordinator or a disk may come back; the work must not be lost meanwhile.
 bool may_pass(const Error& error) {
@@ -72,6 +76,7 @@ void Transfers::stop() {
         stop_.store(true);
     }
     changed_.notify_all();
+    finishable_.notify_all();
     if (fetcher_.joinable()) fetcher_.join();
     if (finisher_.joinable()) finisher_.join();
 }
@@ -104,9 +109,11 @@ void Transfers::fetch(JobPtr job) {
 }
 
 void Transfers::finish(FinishedAttempt attempt) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     to_finish_.push_back(std::move(attempt));
-    changed_.notify_all();
+    const bool first = to_finish_.size() == 1;
+    lock.unlock();
+    if (first) finishable_.notify_one();
 }
 
 bool Transfers::idle() const {
@@ -200,7 +207,9 @@ void Transfers::finish_loop() {
         std::vector<FinishedAttempt> batch;
         {
             std::unique_lock lock(mutex_);
-            changed_.wait(lock, [this] { return stop_.load() || !to_finish_.empty(); });
+            finishable_.wait(lock, [this] { return stop_.load() || !to_finish_.empty(); });
+            if (!stop_.load() && to_finish_.size() < kCrowd)
+                finishable_.wait_for(lock, kCompany, [this] { return stop_.load(); });
             if (stop_.load()) return;
             batch.swap(to_finish_);
             finishing_ = batch.size();

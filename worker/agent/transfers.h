@@ -65,7 +65,8 @@ class Transfers {
     const Callbacks callbacks_;
     std::atomic<bool> stop_{false};
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
+    std::condition_variable changed_;     ///< the endpoint, inputs to fetch, stop
+    std::condition_variable finishable_;  ///< results, stop
     std::string endpoint_;
     std::deque<JobPtr> to_fetch_;
     std::vector<FinishedAttempt> to_finish_;
