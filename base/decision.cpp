@@ -2,6 +2,7 @@
 #include "base/decision.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace tunefarm {
@@ -11,7 +12,7 @@ namespace {
 constexpr double kPracticallyEqual = 0.01;
 
 std::string percent(double confidence) {
-    const auto tenths = static_cast<int>(confidence * 1000 + 0.5);
+    const auto tenths = std::lround(confidence * 1000);
     std::string text = std::to_string(tenths / 10);
     if (tenths % 10 != 0) text += "." + std::to_string(tenths % 10);
     return text + " %";

@@ -15,8 +15,8 @@ constexpr int kHighWater = 64;
 
 }  // namespace
 
-ArtifactChannel::ArtifactChannel(Context context, std::string endpoint, ArtifactClient::Options options)
-    : context_(std::move(context)),
+ArtifactChannel::ArtifactChannel(const Context& context, std::string endpoint, ArtifactClient::Options options)
+    : context_(context),
       endpoint_(std::move(endpoint)),
       options_(std::move(options)),
       tcp_(endpoint_.starts_with("tcp://")) {

@@ -25,7 +25,7 @@ class ArtifactChannel {
         std::uint32_t length = 0;
     };
 
-    ArtifactChannel(Context context, std::string endpoint, ArtifactClient::Options options);
+    ArtifactChannel(const Context& context, std::string endpoint, ArtifactClient::Options options);
 
     bool tcp() const { return tcp_; }
     std::size_t in_flight() const { return in_flight_.size(); }

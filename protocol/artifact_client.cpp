@@ -88,8 +88,8 @@ struct ArtifactClient::Impl {
     std::size_t window;
     Counters counters;
 
-    Impl(Context context, std::string endpoint, const Options& options)
-        : channel(std::move(context), std::move(endpoint), options),
+    Impl(const Context& context, std::string endpoint, const Options& options)
+        : channel(context, std::move(endpoint), options),
           chunk(std::clamp<std::uint32_t>(options.chunk, 1, kMaxChunk)),
           window(std::max<std::size_t>(options.window, 1)) {}
 
@@ -104,8 +104,8 @@ struct ArtifactClient::Impl {
     Result<bool> put_session(const LocalArtifact& artifact, const Source& source, std::optional<std::uint64_t>& best);
 };
 
-ArtifactClient::ArtifactClient(Context context, std::string endpoint, Options options)
-    : impl_(std::make_unique<Impl>(std::move(context), std::move(endpoint), options)) {}
+ArtifactClient::ArtifactClient(const Context& context, std::string endpoint, Options options)
+    : impl_(std::make_unique<Impl>(context, std::move(endpoint), options)) {}
 ArtifactClient::~ArtifactClient() = default;
 
 ArtifactClient::Counters ArtifactClient::counters() const {

@@ -59,7 +59,7 @@ DriverReply Executor::run_build_request(const JobPtr& job, const std::vector<std
     request.memory_limit = job->assign.memory_limit;
     Micros cpu_mark = (*driver)->cpu();
     DriverCallbacks callbacks;
-    callbacks.row = [&](std::string text) {
+    callbacks.row = [&](const std::string& text) {
         auto row = parse_build_row(text);
         if (!row.ok() || row->id < 0 || row->id >= static_cast<std::int64_t>(items.size())) return false;
         const std::size_t item = items[static_cast<std::size_t>(row->id)];

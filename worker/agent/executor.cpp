@@ -147,7 +147,7 @@ Result<std::vector<protocol::Output>> Executor::take_outputs(const std::string& 
                                                              std::vector<Digest>& pinned) {
     std::vector<protocol::Output> outputs;
     for (const auto& [name, path] : paths) {
-        auto stored = [&]() -> Result<ContentStore::Stored> {
+        auto stored = [this, &dir, &path = path]() -> Result<ContentStore::Stored> {
             TUNEFARM_ASSIGN(const UniqueFd fd, open_output(dir, path));
             return context_.store.ingest(fd);
         }();
@@ -270,7 +270,7 @@ void Executor::run_single(const JobPtr& job, Micros started) {
         rows.push_back(std::move(row));
         return true;
     };
-    callbacks.log = [&](std::string line) {
+    callbacks.log = [&](const std::string& line) {
         told += line + "\n";
         if (told.size() > 2 * protocol::kMaxLogTail) told.erase(0, told.size() - protocol::kMaxLogTail);
     };

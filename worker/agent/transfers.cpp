@@ -54,9 +54,9 @@ Outbox::Entry entry_of(const FinishedAttempt& attempt) {
 
 }  // namespace
 
-Transfers::Transfers(protocol::Context context, protocol::ArtifactClient::Options options, ContentStore& store,
+Transfers::Transfers(const protocol::Context& context, protocol::ArtifactClient::Options options, ContentStore& store,
                      Outbox& outbox, Callbacks callbacks)
-    : context_(std::move(context)),
+    : context_(context),
       options_(std::move(options)),
       store_(store),
       outbox_(outbox),

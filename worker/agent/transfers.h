@@ -33,8 +33,8 @@ class Transfers {
         std::function<void(const JobPtr&, const Error&)> inputs_failed;
         std::function<void()> results_added;
     };
-    Transfers(protocol::Context context, protocol::ArtifactClient::Options options, ContentStore& store, Outbox& outbox,
-              Callbacks callbacks);
+    Transfers(const protocol::Context& context, protocol::ArtifactClient::Options options, ContentStore& store,
+              Outbox& outbox, Callbacks callbacks);
     ~Transfers();
 
     /// Where artifacts are, as the coordinator's Welcome says.

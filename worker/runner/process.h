@@ -3,6 +3,7 @@
 // standard output and error are kept as a bounded log, and nothing of it survives its Process object.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <memory>
@@ -14,8 +15,6 @@
 #include "base/files.h"
 #include "base/result.h"
 #include "base/types.h"
-
-struct rusage;
 
 namespace tunefarm::worker {
 
