@@ -355,10 +355,11 @@ bool Database::in_transaction() const {
     return sqlite3_get_autocommit(handle_) == 0;
 }
 
-ReadTransaction::ReadTransaction(Database& db) : db_(db), status_(db.execute("BEGIN")) {}
+ReadTransaction::ReadTransaction(Database& db)
+    : db_(db), outer_(!db.in_transaction()), status_(outer_ ? db.execute("BEGIN") : Status()) {}
 
 ReadTransaction::~ReadTransaction() {
-    if (db_.in_transaction()) {
+    if (outer_ && db_.in_transaction()) {
         const Status ignored = db_.execute("ROLLBACK");
         static_cast<void>(ignored);
     }

@@ -115,7 +115,7 @@ class Database {
 };
 
 /// A read transaction: every statement inside sees one state. Rolled back at the end of the scope; keep it short, or
-/// the writer's WAL cannot be checkpointed.
+/// the writer's WAL cannot be checkpointed. Within another one it does nothing.
 class ReadTransaction {
   public:
     explicit ReadTransaction(Database& db);
@@ -126,6 +126,7 @@ class ReadTransaction {
 
   private:
     Database& db_;
+    const bool outer_;
     Status status_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the coordinator asks the single database writer to record, as plain values. Each record is idempotent: writing
-// it twice leaves the same rows. The tables behind them are documented in docs/storage.md.
+// it twice leaves the same rows. What a row belongs to (key, campaign, step, kind, item) is taken from its first
+// record, its state from the last one. The tables behind them are documented in docs/storage.md.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +86,7 @@ struct ProblemRecord {
     double flop = 0;    ///< floating-point operations of one launch
 };
 
-/// A step's request for an action or a measurement. States: "waiting", "ready", "running", "done", "failed",
+/// A step's request for an action or a measurement. States: "waiting", "running", "done", "failed",
 /// "cancelled".
 struct TaskRecord {
     TaskId id;

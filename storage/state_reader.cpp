@@ -68,6 +68,7 @@ struct StateReader::State {
 
     Database db;
     Statement known, action, outputs, last_attempt, last_log, by_action, by_kind;
+    std::unique_ptr<ReadTransaction> held;
 
     Status prepare() {
         TUNEFARM_ASSIGN(known, db.prepare("SELECT id FROM action WHERE key = ?1"));
@@ -124,6 +125,16 @@ Result<LastIds> StateReader::last_ids() {
                        TaskId{row.integer(3)},     ActionId{row.integer(4)}, WorkerId{row.integer(5)}};
     }));
     return last;
+}
+
+Status StateReader::hold() {
+    if (state_->held) return {};
+    state_->held = std::make_unique<ReadTransaction>(state_->db);
+    return state_->held->status();
+}
+
+void StateReader::release() {
+    state_->held.reset();
 }
 
 Result<std::optional<CachedAction>> StateReader::find_action(const Digest& key) {

@@ -75,6 +75,11 @@ class StateReader {
 
     Result<LastIds> last_ids();
 
+    /// Until release() every read sees the state of the first one, and costs two system calls less. Keep it short: the
+    /// writer's WAL cannot be checkpointed meanwhile.
+    Status hold();
+    void release();
+
     /// The action of this key, also one that is unfinished or not cacheable: its id is the one to use for the key.
     Result<std::optional<CachedAction>> find_action(const Digest& key);
 

@@ -53,14 +53,24 @@ class DatabaseMemory : public Memory {
   public:
     explicit DatabaseMemory(storage::StateReader& reader) : reader_(reader) {}
     Result<std::optional<storage::CachedAction>> find_action(const Digest& key) override {
+        if (in_turn_) TUNEFARM_TRY(reader_.hold());
         return reader_.find_action(key);
     }
     Result<storage::MeasuredProblem> measured(StepId step, std::int32_t problem) override {
         return reader_.measured(step, problem);
     }
 
+    /// The messages of one turn share one snapshot. It is older than what the core forgets for being committed only
+    /// if core.committed() is called within the turn.
+    void begin_turn() { in_turn_ = true; }
+    void end_turn() {
+        in_turn_ = false;
+        reader_.release();
+    }
+
   private:
     storage::StateReader& reader_;
+    bool in_turn_ = false;
 };
 
 class StoreArtifacts : public Artifacts {
@@ -189,6 +199,7 @@ Status Server::turn(std::chrono::milliseconds timeout) {
     protocol::wait({*impl_->socket, protocol::Fd{impl_->writer->event_fd()}}, timeout);
     std::uint64_t ignored = 0;
     static_cast<void>(::read(impl_->writer->event_fd(), &ignored, sizeof ignored));
+    impl_->memory->begin_turn();
     for (int i = 0; i < kMessagesPerTurn; ++i) {
         const auto incoming = impl_->socket->receive();
         if (!incoming) break;
@@ -199,6 +210,7 @@ Status Server::turn(std::chrono::milliseconds timeout) {
             impl_->core->bad_frame(incoming->peer, message.error());
         }
     }
+    impl_->memory->end_turn();
     impl_->core->committed();
     const Instant now = wall_clock();
     if (now - impl_->last_tick >= Micros(200'000) || now < impl_->last_tick) {
