@@ -16,8 +16,11 @@ std::int64_t number(auto value) {
     return static_cast<std::int64_t>(value);
 }
 
-/// An upsert of `columns`, the first `keys` of which are the primary key.
-std::string upsert(const std::string& table, std::initializer_list<const char*> columns, std::size_t keys) {
+/// An upsert of `columns`, the first `keys` of which are the primary key. The first `fixed` never change once a row is
+/// there: a later record leaves them alone, since SQLite writes an index anew when a column of it is set, even to the
+/// value that it has.
+std::string upsert(const std::string& table, std::initializer_list<const char*> columns, std::size_t keys,
+                   std::size_t fixed = 0) {
     std::string names;
     std::string values;
     std::string key;
@@ -29,7 +32,7 @@ std::string upsert(const std::string& table, std::initializer_list<const char*> 
         values += (position == 0 ? "?" : ",?") + std::to_string(position + 1);
         if (position < keys) {
             key += (position == 0 ? "" : ",") + name;
-        } else {
+        } else if (position >= fixed) {
             updates += (updates.empty() ? "" : ",") + name + "=excluded." + name;
         }
         ++position;
@@ -194,16 +197,17 @@ Result<RecordApplier> RecordApplier::create(Database& db) {
         {&s->step, upsert("step",
                           {"id", "campaign", "config", "unit", "target", "problem", "group_name", "cache_key",
                            "fork_permutations", "size_entries", "state", "ending", "message", "document"},
-                          1)},
+                          1, 3)},
         {&s->gate, upsert("gate", {"waiter", "holder", "waiting_task", "held_task", "reason"}, 4)},
         {&s->kernel, upsert("kernel", {"step", "kernel", "name"}, 2)},
         {&s->solution, upsert("solution", {"step", "solution", "kernel", "name", "parameters"}, 2)},
         {&s->problem, upsert("problem", {"step", "problem", "name", "sizes", "flop"}, 2)},
-        {&s->task, upsert("task", {"id", "step", "campaign", "kind", "item", "round", "action", "state", "cached"}, 1)},
+        {&s->task,
+         upsert("task", {"id", "step", "campaign", "kind", "item", "round", "action", "state", "cached"}, 1, 6)},
         {&s->action, upsert("action",
                             {"id", "key", "kind", "toolchain", "target", "fingerprint", "description", "finished",
                              "outcome", "cacheable", "message", "result"},
-                            1)},
+                            1, 7)},
         {&s->output, upsert("action_output", {"action", "name", "digest", "size"}, 2)},
         {&s->attempt, upsert("attempt",
                              {"action", "attempt", "worker", "queued_us", "started_us", "ended_us", "outcome", "cpu_us",
