@@ -223,11 +223,8 @@ void Core::request(const ReadyTask& task) {
     action.prediction = predictor_.predict(action.cls, draft.kind, draft.cost);
     action.draft = std::move(draft);
     action.requesters.push_back(task);
+    // The task's row stays "waiting" until the dispatch: between the two only this process knows better.
     record_action(id, action, nullptr, Outcome::kOk, false);
-    storage::TaskRecord record = campaigns_.task_record(task);
-    record.action = id;
-    record.state = "ready";
-    records_.emplace_back(std::move(record));
     scheduler_.add(scheduled(id, action), {task.campaign, 0, graph_.rank(task.step)}, attempts);
     live_by_key_[key] = id;
     Action& added = live_.emplace(id, std::move(action)).first->second;
@@ -328,9 +325,12 @@ void Core::end_run(ActionId id, const Run& run, const protocol::AttemptResult& r
     record.outcome = result.outcome;
     record.cpu = result.timings.cpu;
     record.peak_memory = result.timings.peak_memory;
-    json phases = json::object();
-    for (const protocol::Phase& phase : result.timings.phases) phases[phase.name] = phase.duration.count();
-    record.phases = phases.dump(-1, ' ', false, json::error_handler_t::replace);
+    record.phases = "{}";
+    if (!result.timings.phases.empty()) {
+        json phases = json::object();
+        for (const protocol::Phase& phase : result.timings.phases) phases[phase.name] = phase.duration.count();
+        record.phases = phases.dump(-1, ' ', false, json::error_handler_t::replace);
+    }
     record.message = result.message;
     record.log = result.log;
     records_.emplace_back(std::move(record));
