@@ -2,6 +2,7 @@
 #include "worker/runner/driver.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <thread>
@@ -207,6 +208,15 @@ TEST_F(DriverTest, ReportsADriverThatSomebodyElseKilledAsCrashed) {
     other.join();
     EXPECT_EQ(reply.outcome, Outcome::kCrashed);
     EXPECT_NE(reply.message.find("SIGKILL"), std::string::npos);
+}
+
+TEST_F(DriverTest, SurvivesADriverThatDiedBeforeTheRequest) {
+    ASSERT_TRUE(start("hangs").ok());
+    ASSERT_EQ(::kill(driver_->pid(), SIGKILL), 0);
+    siginfo_t info{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(driver_->pid()), &info, WEXITED | WNOWAIT), 0);
+    EXPECT_EQ(run().outcome, Outcome::kCrashed);  // and no SIGPIPE, which would end this program
+    EXPECT_TRUE(driver_->start().ok());
 }
 
 }  // namespace

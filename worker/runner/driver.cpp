@@ -22,6 +22,22 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kMemorySample{50};
 constexpr Micros kStopLimit{2'000'000};
 
+/// write() that never raises SIGPIPE, whatever the program does with that signal: a driver that is gone must not take
+/// the worker with it.
+ssize_t write_to_child(int fd, const std::string& bytes) {
+    sigset_t pipe, old;
+    ::sigemptyset(&pipe);
+    ::sigaddset(&pipe, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe, &old);
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    const int error = errno;
+    constexpr timespec kNow{};
+    if (n < 0 && error == EPIPE) ::sigtimedwait(&pipe, nullptr, &kNow);  // takes back the signal that waits
+    ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    errno = error;
+    return n;
+}
+
 }  // namespace
 
 CancelToken::CancelToken() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -119,7 +135,7 @@ class Driver::Conversation {
 
     void send_more() {
         while (!to_send.empty()) {
-            const ssize_t n = ::write(process_.request_fd(), to_send.data(), to_send.size());
+            const ssize_t n = write_to_child(process_.request_fd(), to_send);
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) {
                 if (errno != EAGAIN) to_send.clear();  // it has closed its end: its exit or a limit ends this
