@@ -7,8 +7,9 @@
 namespace tunefarm::schedule {
 namespace {
 
-// Steps of Johnson's second group come after all of the first: larger than any step's work in seconds.
-constexpr double kSecondGroup = 1e12;
+// Steps of Johnson's second group come after all of the first: larger than any step's work in seconds, and small
+// enough that a double still tells microseconds apart.
+constexpr double kSecondGroup = 1e9;
 
 }  // namespace
 

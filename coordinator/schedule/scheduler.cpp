@@ -125,7 +125,10 @@ void Scheduler::add(const ActionSpec& spec, const Request& request, std::uint32_
         action.requests.push_back(request);
     } else {
         same->priority = std::max(same->priority, request.priority);
-        same->rank = std::min(same->rank, request.rank);
+        if (std::pair(request.rank, request.step) < std::pair(same->rank, same->step)) {
+            same->rank = request.rank;
+            same->step = request.step;
+        }
     }
     if (waiting) enqueue(action);
 }
@@ -206,17 +209,18 @@ Ending Scheduler::attempt_ended(ActionId id, std::uint32_t attempt, Outcome outc
 void Scheduler::enqueue(Action& action) {
     // The best request decides: highest priority, then the campaign that has used least, then the lowest rank.
     const Request* best = &action.requests.front();
-    double rank = best->rank;
+    std::pair first(best->rank, best->step);
     for (const Request& request : action.requests) {
         const auto order = [&](const Request& r) {
             return std::tuple(-r.priority, campaigns_.at(r.campaign).used, r.rank, r.campaign);
         };
         if (order(request) < order(*best)) best = &request;
-        rank = std::min(rank, request.rank);
+        first = std::min(first, std::pair(request.rank, request.step));
     }
-    action.key = QueueKey{rank, -action.spec.predicted.count(), action.spec.id};
-    action.queued_under = best->campaign;
     Class& cls = classes_[index(action.spec.cls)];
+    action.key = QueueKey{first.first, first.second, cls.spec.kind != TaskKind::kHelper, -action.spec.predicted.count(),
+                          action.spec.id};
+    action.queued_under = best->campaign;
     cls.queues[best->campaign].insert(action.key);
     ++cls.waiting;
     ++campaigns_[best->campaign].waiting;
@@ -235,7 +239,6 @@ void Scheduler::dequeue(Action& action) {
 
 void Scheduler::start(Action& action, WorkerId id, Worker& worker, std::int32_t device, std::uint64_t bundle,
                       Instant now) {
-    const TaskKind kind = classes_[index(action.spec.cls)].spec.kind;
     const std::uint32_t used_before = worker.used;
     Run run;
     run.worker = id;
@@ -252,7 +255,6 @@ void Scheduler::start(Action& action, WorkerId id, Worker& worker, std::int32_t 
         run.straggler = now + action.spec.straggler_after;
         watch_.insert({run.straggler, action.spec.id});
     }
-    if (kind == TaskKind::kHelper) ++worker.helpers;
     worker.memory_used += action.spec.memory.count;
     worker.running.insert(action.spec.id);
     if (!action.runs.empty()) ++backups_;
@@ -279,7 +281,6 @@ void Scheduler::release(Action& action, std::size_t index_of_run) {
         worker.bundles.erase(run.bundle);
         --worker.used;
     }
-    if (classes_[index(action.spec.cls)].spec.kind == TaskKind::kHelper) --worker.helpers;
     worker.memory_used -= action.spec.memory.count;
     worker.running.erase(action.spec.id);
     reopen(run.worker, worker, used_before);

@@ -4,9 +4,10 @@
 //
 // Work is grouped in classes (kind × toolchain × target × fingerprint). Workers with equal abilities form a pool. A
 // free slot takes the best waiting action of the classes that its pool can run, in this order:
-//   user priority → fair share between campaigns → stage → Johnson rank of the step → longest first → id.
-// "Stage" is what keeps the pool full and the steps ending: conclude and finish before helper before build, and prepare
-// before build only while few builds wait. Rules that are not an order are predicates (blocked()). A CPU action that
+//   user priority → fair share between campaigns → stage → Johnson rank of the step → helper first → longest first →
+//   id.
+// "Stage" is what keeps the pool full and the steps ending: conclude and finish come before all else, and prepare
+// before builds only while few builds wait. Rules that are not an order are predicates (blocked()). A CPU action that
 // runs far longer than predicted gets one backup attempt on another host when slots are idle; the first to end wins.
 // Measurements never do: a copy would measure contention.
 #pragma once
@@ -53,6 +54,7 @@ struct Request {
     CampaignId campaign;
     std::int32_t priority = 0;  ///< of the user; higher first
     double rank = 0;            ///< Johnson rank of the step; lower first
+    StepId step;                ///< between steps of one rank: they run one after the other, not interleaved
 };
 
 struct ActionSpec {
@@ -155,6 +157,8 @@ class Scheduler {
   private:
     struct QueueKey {
         double rank = 0;
+        StepId step;
+        bool not_helper = true;
         std::int64_t longest = 0;  ///< negated predicted microseconds
         ActionId action;
         auto operator<=>(const QueueKey&) const = default;
@@ -191,7 +195,6 @@ class Scheduler {
         WorkerSpec spec;
         std::int32_t pool = 0;
         std::uint32_t used = 0;          ///< assignments outstanding (a bundle counts once)
-        std::uint32_t helpers = 0;       ///< helper compiles outstanding
         std::uint32_t device_slots = 0;  ///< slots taken by running measurements
         std::int64_t memory_used = 0;
         std::vector<bool> device_busy;
@@ -223,7 +226,7 @@ class Scheduler {
     void reopen(WorkerId id, Worker& worker, std::uint32_t used_before);
     /// The best action for this worker: measurements or CPU work.
     std::optional<Choice> best(const Pool& pool, const Worker& worker, WorkerId id, bool measure) const;
-    int stage(TaskKind kind, const Worker& worker) const;
+    int stage(TaskKind kind) const;
     std::optional<std::int32_t> free_device(const Worker& worker, const std::string& target) const;
     bool work_waits(const Pool& pool, bool measure) const;
     /// Slots that waiting measurements need on this worker, so that CPU work leaves them free.

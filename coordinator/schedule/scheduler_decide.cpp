@@ -17,17 +17,16 @@ constexpr int kVainWorkers = 16;
 
 }  // namespace
 
-int Scheduler::stage(TaskKind kind, const Worker& worker) const {
+int Scheduler::stage(TaskKind kind) const {
     switch (kind) {
         case TaskKind::kConclude: return 0;
         case TaskKind::kFinish: return 1;
         case TaskKind::kSplit: return 2;
         case TaskKind::kMeasure: return 3;
-        // While builds wait, one helper compile at a time has the next free slot.
-        case TaskKind::kHelper: return worker.helpers == 0 || waiting(TaskKind::kBuild) == 0 ? 4 : 8;
-        case TaskKind::kPrepare: return waiting(TaskKind::kBuild) < std::size_t{2} * total_slots_ ? 5 : 7;
+        case TaskKind::kPrepare: return waiting(TaskKind::kBuild) < std::size_t{2} * total_slots_ ? 4 : 6;
+        case TaskKind::kHelper:
         case TaskKind::kBuild:
-        case TaskKind::kNoop: return 6;
+        case TaskKind::kNoop: return 5;
     }
     return 9;
 }
@@ -95,7 +94,7 @@ std::optional<Scheduler::Choice> Scheduler::best(const Pool& pool, const Worker&
     for (std::size_t i = 0; i < classes_.size(); ++i) {
         const Class& cls = classes_[i];
         if (cls.waiting == 0 || !pool.can[i] || (cls.spec.kind == TaskKind::kMeasure) != measure) continue;
-        const int at = stage(cls.spec.kind, worker);
+        const int at = stage(cls.spec.kind);
         for (const auto& [campaign_id, queue] : cls.queues) {
             const Campaign& campaign = campaigns_.at(campaign_id);
             int depth = 0;

@@ -209,7 +209,7 @@ void Core::request(const ReadyTask& task) {
     if (const auto same = live_by_key_.find(key); same != live_by_key_.end()) {
         Action& action = live_.at(same->second);
         action.requesters.push_back(task);
-        scheduler_.add(scheduled(same->second, action), {task.campaign, 0, graph_.rank(task.step)});
+        scheduler_.add(scheduled(same->second, action), {task.campaign, 0, graph_.rank(task.step), task.step});
         return;
     }
     ActionId id;
@@ -225,7 +225,7 @@ void Core::request(const ReadyTask& task) {
     action.requesters.push_back(task);
     // The task's row stays "waiting" until the dispatch: between the two only this process knows better.
     record_action(id, action, nullptr, Outcome::kOk, false);
-    scheduler_.add(scheduled(id, action), {task.campaign, 0, graph_.rank(task.step)}, attempts);
+    scheduler_.add(scheduled(id, action), {task.campaign, 0, graph_.rank(task.step), task.step}, attempts);
     live_by_key_[key] = id;
     Action& added = live_.emplace(id, std::move(action)).first->second;
     adopt(id, added);

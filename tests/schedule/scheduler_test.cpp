@@ -35,7 +35,7 @@ class SchedulerTest : public ::testing::Test {
     void add(int id, const ClassSpec& cls, double seconds, double rank = 0, int campaign = 1, int priority = 0,
              Bytes memory = Bytes{1 << 20}) {
         scheduler_.add({ActionId(id), scheduler_.intern(cls), Micros(static_cast<std::int64_t>(seconds * 1e6)), memory},
-                       {CampaignId(campaign), priority, rank});
+                       {CampaignId(campaign), priority, rank, {}});
     }
 
     /// Ids of what starts now, in the order of the decisions.
@@ -94,18 +94,18 @@ TEST_F(SchedulerTest, HelperComesFirstWithOneSlot) {
     EXPECT_EQ(run(), Ids{9});
 }
 
-TEST_F(SchedulerTest, OneHelperAtATimeWhileBuildsWait) {
-    join(1, 3);
-    add(8, kHelper, 2.0);
-    add(9, kHelper, 2.0);
-    for (int i = 1; i <= 5; ++i) add(i, kBuild, 5.0);
-    EXPECT_EQ(run(), (Ids{8, 1, 2}));
-}
-
-TEST_F(SchedulerTest, HelpersUseAllSlotsWhenNoBuildWaits) {
-    join(1, 3);
-    for (int i = 1; i <= 3; ++i) add(i, kHelper, 2.0);
-    EXPECT_EQ(run().size(), 3U);
+TEST_F(SchedulerTest, AHelperComesWithItsStepAndNotBeforeEarlierSteps) {
+    join(1, 2);
+    add(8, kHelper, 2.0, 1.0);
+    add(9, kHelper, 2.0, 2.0);
+    for (int i = 1; i <= 3; ++i) add(i, kBuild, 5.0, 1.0);
+    add(4, kBuild, 9.0, 2.0);
+    EXPECT_EQ(run(), (Ids{8, 1}));
+    end(8);
+    end(1);
+    EXPECT_EQ(run(), (Ids{2, 3})) << "the first step's kernels come before the second one's helper";
+    end(2);
+    EXPECT_EQ(run(), Ids{9});
 }
 
 TEST_F(SchedulerTest, FinishingOutranksBuilding) {
@@ -301,7 +301,7 @@ TEST_F(SchedulerTest, AStragglerGetsOneBackupElsewhereAndTheFirstToEndWins) {
     join(1, 1);
     join(2, 1);
     ActionSpec spec{ActionId(1), scheduler_.intern(kBuild), Micros(1'000'000), Bytes{1}, Micros(3'000'000)};
-    scheduler_.add(spec, {CampaignId(1), 0, 0});
+    scheduler_.add(spec, {CampaignId(1), 0, 0, {}});
     run();
     const std::int64_t first = where_[1];
     now_ = now_ + Micros(2'999'999);
@@ -321,7 +321,7 @@ TEST_F(SchedulerTest, NoBackupWhileOtherWorkWaits) {
     join(1, 1);
     join(2, 1);
     scheduler_.add({ActionId(1), scheduler_.intern(kBuild), Micros(1'000'000), Bytes{1}, Micros(3'000'000)},
-                   {CampaignId(1), 0, 0});
+                   {CampaignId(1), 0, 0, {}});
     add(2, kBuild, 0.5);
     add(3, kBuild, 0.5);
     EXPECT_EQ(run().size(), 2U);
@@ -335,7 +335,7 @@ TEST_F(SchedulerTest, AFailedCopyLeavesTheOtherRunning) {
     join(1, 1);
     join(2, 1);
     scheduler_.add({ActionId(1), scheduler_.intern(kBuild), Micros(1'000'000), Bytes{1}, Micros(3'000'000)},
-                   {CampaignId(1), 0, 0});
+                   {CampaignId(1), 0, 0, {}});
     run();
     now_ = now_ + Micros(4'000'000);
     run();
@@ -384,7 +384,7 @@ TEST_F(SchedulerTest, EqualHistoriesGiveEqualDecisions) {
         for (int i = 1; i <= 100; ++i) {
             scheduler.add({ActionId(i), scheduler.intern(i % 7 == 0 ? kHelper : kBuild),
                            Micros(100'000 + i * 37 % 1000), Bytes{1}},
-                          {CampaignId(i % 3 + 1), 0, static_cast<double>(i % 5)});
+                          {CampaignId(i % 3 + 1), 0, static_cast<double>(i % 5), {}});
         }
         for (int round = 0; round < 40; ++round) {
             std::vector<Dispatch> dispatches;
