@@ -46,6 +46,8 @@ Digest campaign_key(const CampaignRequest& request) {
     }
     hasher.add_field("targets");
     for (const std::string& target : request.targets) hasher.add_field(target);
+    hasher.add_field("toolchains");
+    for (const Digest& fingerprint : request.toolchains) hasher.add_field(fingerprint.hex());
     return hasher.finish();
 }
 

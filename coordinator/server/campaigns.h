@@ -35,9 +35,12 @@ struct CampaignRequest {
     std::vector<std::string> targets;           ///< canonical names
     std::vector<std::string> measured_targets;  ///< those of them that have a device; the others are built only
     bool build_only = false;
+    /// Fingerprints of what splits, prepares, builds and measures it: with another toolchain it is another campaign,
+    /// whose steps may hold other kernels.
+    std::vector<Digest> toolchains;
 };
 
-/// Configs + targets + options: the same command again finds its unfinished campaign by it.
+/// Configs + targets + options + toolchains: the same command again finds its unfinished campaign by it.
 Digest campaign_key(const CampaignRequest& request);
 
 /// How an action ended, for the tasks that asked for it.

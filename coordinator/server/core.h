@@ -70,6 +70,8 @@ class Core {
     std::size_t workers() const { return peers_.size(); }
     /// What connected workers say they lack for this toolchain and target, for messages.
     std::vector<std::string> missing(const std::string& toolchain, const std::string& target) const;
+    /// Of every capability that the request's configs and targets use, as connected workers offer them now.
+    std::vector<Digest> fingerprints(const CampaignRequest& request) const;
     bool can(TaskKind kind, const std::string& toolchain, const std::string& target) const;
     bool has_device(const std::string& target) const { return scheduler_.has_device(target); }
     /// Targets of the connected devices, in the order of their workers.

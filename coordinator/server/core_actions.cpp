@@ -38,6 +38,8 @@ constexpr std::int64_t kMemoryFloor = 4LL << 30;
 // A straggler has run for 1.5 times its predicted 95th percentile, and never for less than the floor.
 constexpr double kNormal95 = 1.645;
 constexpr Micros kStragglerFloor{2'000'000};
+// More than the attempts of one action that can be under way and not yet committed.
+constexpr std::uint32_t kAttemptGap = 10;
 // Late results of an earlier coordinator that are held until their actions are asked for.
 constexpr std::size_t kMaxOrphans = 10'000;
 
@@ -163,7 +165,8 @@ bool Core::answer_from_cache(const ReadyTask& task, const Digest& key, ActionId&
         if (!found->has_value()) return false;
         const storage::CachedAction& action = **found;
         id = action.id;
-        attempts = action.last_attempt;
+        // An earlier process may have begun attempts that it did not live to record: their numbers are not used again.
+        attempts = action.last_attempt + kAttemptGap;
         if (!action.finished || !action.cacheable) return false;
         end.ok = action.outcome == Outcome::kOk;
         end.message = action.message;

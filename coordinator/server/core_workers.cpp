@@ -2,6 +2,7 @@
 // Core: who is connected, and what they say.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/log.h"
 #include "coordinator/server/core.h"
@@ -222,6 +223,21 @@ std::vector<std::string> Core::missing(const std::string& toolchain, const std::
         }
     }
     return out;
+}
+
+std::vector<Digest> Core::fingerprints(const CampaignRequest& request) const {
+    std::set<Digest> out;
+    for (const auto& [id, peer] : peers_) {
+        for (const protocol::Capability& ability : peer.hello.capabilities) {
+            const bool target =
+                ability.target == "*" || std::count(request.targets.begin(), request.targets.end(), ability.target) > 0;
+            const bool toolchain = std::any_of(request.configs.begin(), request.configs.end(), [&](const auto& config) {
+                return config.config.toolchain == ability.toolchain;
+            });
+            if (target && toolchain) out.insert(ability.fingerprint);
+        }
+    }
+    return {out.begin(), out.end()};
 }
 
 bool Core::can(TaskKind kind, const std::string& toolchain, const std::string& target) const {

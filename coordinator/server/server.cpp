@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -117,6 +118,15 @@ class StoreBackend : public protocol::ArtifactBackend {
     storage::ArtifactStore& store_;
 };
 
+/// Ids of actions go over the wire before they are committed, and a worker may outlive the process that gave them out:
+/// each process counts from a block of its own, so that no id ever means two actions. 2^20 ids for every second since
+/// 2026 last until the next process starts, and for 290,000 years.
+std::int64_t id_block(Instant now) {
+    constexpr std::int64_t kStartOf2026 = 1'767'225'600;
+    const std::int64_t seconds = now.since_epoch.count() / 1'000'000 - kStartOf2026;
+    return std::max<std::int64_t>(seconds, 0) << 20;
+}
+
 }  // namespace
 
 std::string database_path(const std::string& directory) {
@@ -158,7 +168,8 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     TUNEFARM_ASSIGN(impl->writer, storage::Writer::open(database_path(options.directory)));
     TUNEFARM_ASSIGN(impl->reader, storage::StateReader::open(database_path(options.directory)));
     TUNEFARM_ASSIGN(impl->store, storage::ArtifactStore::open(artifacts_path(options.directory)));
-    TUNEFARM_ASSIGN(const storage::LastIds last, impl->reader->last_ids());
+    TUNEFARM_ASSIGN(storage::LastIds last, impl->reader->last_ids());
+    last.action = std::max(last.action, ActionId(id_block(wall_clock())));
     impl->backend = std::make_unique<StoreBackend>(*impl->store);
     protocol::ServerSocket::Options socket;
     socket.insecure = options.insecure;
@@ -188,7 +199,8 @@ Core& Server::core() {
     return *impl_->core;
 }
 
-Result<Server::Submitted> Server::submit(const CampaignRequest& request) {
+Result<Server::Submitted> Server::submit(CampaignRequest request) {
+    request.toolchains = impl_->core->fingerprints(request);
     TUNEFARM_ASSIGN(const auto open, impl_->reader->find_open_campaign(campaign_key(request)));
     TUNEFARM_ASSIGN(const CampaignId id,
                     impl_->core->submit(request, open.has_value() ? &*open : nullptr, wall_clock()));

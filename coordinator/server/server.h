@@ -55,7 +55,7 @@ class Server {
         CampaignId campaign;
         bool resumed = false;  ///< an unfinished campaign of the same command goes on
     };
-    Result<Submitted> submit(const CampaignRequest& request);
+    Result<Submitted> submit(CampaignRequest request);
 
     /// One turn of the loop: waits up to `timeout` for messages and commits, then handles all that is there. An error
     /// is final (the database is broken).

@@ -316,6 +316,35 @@ TEST(CoreTest, AnInterruptedCampaignSaysSoAndItsCommittedWorkIsKept) {
     EXPECT_EQ(world.database.steps_.size(), 1U) << "the step keeps its id";
 }
 
+TEST(CoreTest, AnotherToolchainIsAnotherCampaign) {
+    World world;
+    world.join("w1");
+    CampaignRequest request = world.request();
+    request.toolchains = world.core->fingerprints(request);
+    ASSERT_FALSE(request.toolchains.empty());
+    const Digest before = campaign_key(request);
+    world.restart();
+    world.join("w1", 2, "edited tool");
+    request.toolchains = world.core->fingerprints(request);
+    EXPECT_NE(campaign_key(request), before) << "its steps may hold other kernels: nothing of the old one is resumed";
+}
+
+TEST(CoreTest, AttemptNumbersOfAnEarlierProcessAreNotUsedAgain) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    const auto lost = world.transport.take<Assign>();
+    ASSERT_EQ(lost.size(), 1U);
+    world.database.commit();
+    world.restart();
+    world.join("w1");
+    world.submit(world.request());
+    const auto again = world.transport.take<Assign>();
+    ASSERT_EQ(again.size(), 1U);
+    EXPECT_EQ(again[0].second.items[0].key.action, lost[0].second.items[0].key.action);
+    EXPECT_GT(again[0].second.items[0].key.attempt, lost[0].second.items[0].key.attempt + 1);
+}
+
 TEST(CoreTest, ProgressKnowsWhatIsLeft) {
     World world;
     world.join("w1");
