@@ -129,7 +129,7 @@ class Core {
     bool bind(ActionDraft& draft);
     bool answer_from_cache(const schedule::ReadyTask& task, const Digest& key, ActionId& id, std::uint32_t& attempts);
     void dispatch(const schedule::Dispatch& dispatch, Instant now);
-    void finish(ActionId id, Action& action, Outcome outcome, ActionEnd end);
+    void finish(ActionId id, Action& action, Outcome outcome, const ActionEnd& end);
     void tell(const schedule::ReadyTask& task, ActionId id, const ActionEnd& end, bool cached);
     void record_action(ActionId id, const Action& action, const ActionEnd* end, Outcome outcome, bool cacheable);
     storage::AttemptRecord attempt_record(ActionId id, const Run& run) const;

@@ -395,7 +395,7 @@ bool Core::recently_finished(ActionId id) const {
     return std::any_of(recent_.begin(), recent_.end(), [&](const auto& entry) { return entry.second.id == id; });
 }
 
-void Core::finish(ActionId id, Action& action, Outcome outcome, ActionEnd end) {
+void Core::finish(ActionId id, Action& action, Outcome outcome, const ActionEnd& end) {
     const bool cacheable = action.draft.cacheable && (outcome == Outcome::kOk || outcome == Outcome::kInputFailed);
     record_action(id, action, &end, outcome, cacheable);
     for (const protocol::Output& output : end.outputs) {

@@ -82,13 +82,13 @@ struct Driver::Impl {
     std::function<void(const std::string&)> emit;
     Bench bench;
 
-    void event(Json json) { emit(dump(json)); }
+    void event(const Json& json) { emit(dump(json)); }
 
     void error(const Json& id, const Failure& failure) {
         Json json = failure_json(failure);
         json["event"] = "error";
         json["id"] = id;
-        event(std::move(json));
+        event(json);
     }
 
     void row(const Request& request, Json content) {
