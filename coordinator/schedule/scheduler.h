@@ -238,6 +238,7 @@ class Scheduler {
     void bundle_more(const Choice& first, WorkerId id, Worker& worker, std::uint64_t bundle, Instant now,
                      Dispatch& dispatch);
     void decide_pool(Pool& pool, bool measure, Instant now, std::vector<Dispatch>& out);
+    bool back_up(Action& action, Instant now, std::vector<Dispatch>& out);
     void back_up_stragglers(Instant now, std::vector<Dispatch>& out);
 
     Options options_;

@@ -14,6 +14,8 @@ constexpr int kSearchDepth = 8;
 // How many workers of one pool are asked in vain before a pass ends: they differ only in load and memory, and the
 // least loaded come first.
 constexpr int kVainWorkers = 16;
+// A straggler that could not be backed up is looked at again after this: slots may have become idle.
+constexpr Micros kStragglerRecheck{1'000'000};
 
 }  // namespace
 
@@ -178,32 +180,43 @@ void Scheduler::decide(Instant now, std::vector<Dispatch>& out) {
     if (!watch_.empty() && watch_.begin()->first <= now) back_up_stragglers(now, out);
 }
 
+bool Scheduler::back_up(Action& action, Instant now, std::vector<Dispatch>& out) {
+    // Work that waits is better use of a slot than a second copy.
+    if (action.runs.size() != 1 || classes_[index(action.spec.cls)].waiting > 0) return false;
+    const std::string& host = workers_.at(action.runs.front().worker).spec.host;
+    for (Pool& pool : pools_) {
+        if (!pool.can[index(action.spec.cls)]) continue;
+        int vain = 0;
+        for (const auto& [used, id] : pool.open) {
+            Worker& worker = workers_.at(id);
+            if (used >= worker.spec.slots || ++vain > kVainWorkers) break;
+            if (worker.spec.host == host || !blocked(action, id, worker, pool).empty()) continue;
+            start(action, id, worker, -1, 0, now);
+            Dispatch backup;
+            backup.worker = id;
+            backup.cls = action.spec.cls;
+            backup.backup = true;
+            backup.items.push_back({action.spec.id, action.attempts});
+            out.push_back(std::move(backup));
+            return true;
+        }
+    }
+    return false;
+}
+
 void Scheduler::back_up_stragglers(Instant now, std::vector<Dispatch>& out) {
     const auto most =
         std::max<std::size_t>(1, static_cast<std::size_t>(options_.backup_share * static_cast<double>(total_slots_)));
-    for (auto it = watch_.begin(); it != watch_.end() && it->first <= now && backups_ < most;) {
-        Action& action = actions_.at(it->second.value());
-        ++it;
-        const Class& cls = classes_[index(action.spec.cls)];
-        // Work that waits is better use of a slot than a second copy.
-        if (action.runs.size() != 1 || cls.waiting > 0) continue;
-        for (Pool& pool : pools_) {
-            if (!pool.can[index(action.spec.cls)] || action.runs.size() != 1) continue;
-            for (const auto& [used, id] : pool.open) {
-                Worker& worker = workers_.at(id);
-                if (used >= worker.spec.slots) break;
-                if (worker.spec.host == workers_.at(action.runs.front().worker).spec.host) continue;
-                if (!blocked(action, id, worker, pool).empty()) continue;
-                start(action, id, worker, -1, 0, now);
-                Dispatch backup;
-                backup.worker = id;
-                backup.cls = action.spec.cls;
-                backup.backup = true;
-                backup.items.push_back({action.spec.id, action.attempts});
-                out.push_back(std::move(backup));
-                break;
-            }
-        }
+    while (!watch_.empty() && watch_.begin()->first <= now) {
+        const ActionId id = watch_.begin()->second;
+        watch_.erase(watch_.begin());
+        Action& action = actions_.at(id.value());
+        Run& watched = *std::find_if(action.runs.begin(), action.runs.end(),
+                                     [](const Run& run) { return run.straggler != Instant{}; });
+        watched.straggler = Instant{};
+        if (backups_ < most && back_up(action, now, out)) continue;
+        watched.straggler = now + kStragglerRecheck;
+        watch_.insert({watched.straggler, id});
     }
 }
 
