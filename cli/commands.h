@@ -48,12 +48,20 @@ int plan(const PlanOptions& options);
 struct ReadOptions {
     std::string directory = "tunefarm-out";
     bool json = false;
-    bool all = false;           ///< results: every solution, not only winners and ties
+    bool all = false;           ///< results: every solution; logs: also attempts that ended well
     std::int64_t campaign = 0;  ///< 0: the latest
 };
 int results(const ReadOptions& options);
 int status(const ReadOptions& options);
 int timing(const ReadOptions& options);
+int logs(const ReadOptions& options);
+
+struct GcOptions {
+    std::string directory = "tunefarm-out";
+    bool dry_run = false;
+    bool drop_cache = false;  ///< also what only a later run could use again
+};
+int gc(const GcOptions& options);
 
 struct WorkerOptions {
     std::string connect;

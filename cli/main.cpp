@@ -15,6 +15,7 @@ struct Commands {
     PlanOptions plan;
     ReadOptions read;
     WorkerOptions worker;
+    GcOptions gc;
     std::function<int()> chosen;
 };
 
@@ -51,9 +52,20 @@ void add_reading(CLI::App& app, Commands& commands, const char* name, const char
     sub->add_option("DIR", options.directory, "what `run --out DIR` wrote")->capture_default_str();
     sub->add_flag("--json", options.json, "machine-readable, version 1 (docs/storage.md)");
     const std::string which(name);
+    if (which == "logs") sub->add_flag("--all", options.all, "also attempts that ended well");
     if (which == "results") sub->add_flag("--all", options.all, "every solution, not only winners and ties");
     if (which != "status") sub->add_option("--campaign", options.campaign, "campaign id (default: the latest)");
     sub->callback([&commands, command] { commands.chosen = [&commands, command] { return command(commands.read); }; });
+}
+
+void add_gc(CLI::App& app, Commands& commands) {
+    CLI::App* sub = app.add_subcommand("gc", "Remove artifacts that nothing needs any more");
+    GcOptions& options = commands.gc;
+    sub->add_option("DIR", options.directory, "what `run --out DIR` wrote")->capture_default_str();
+    sub->add_flag("--dry-run", options.dry_run, "only say what would be removed");
+    sub->add_flag("--drop-cache", options.drop_cache,
+                  "also what only later runs could use: they build it again; results, samples and result files stay");
+    sub->callback([&commands] { commands.chosen = [&commands] { return gc(commands.gc); }; });
 }
 
 void add_worker(CLI::App& app, Commands& commands) {
@@ -83,6 +95,8 @@ int main_checked(int argc, char** argv) {
     add_reading(app, commands, "results", "Show winners with times and intervals", results);
     add_reading(app, commands, "status", "Show campaigns and their tasks", status);
     add_reading(app, commands, "timing", "Show where the time went", timing);
+    add_reading(app, commands, "logs", "Show what failed attempts said", logs);
+    add_gc(app, commands);
     add_worker(app, commands);
     try {
         app.parse(argc, argv);

@@ -61,4 +61,14 @@ int timing(const ReadOptions& options) {
     return print(options.json ? storage::to_json(*timing) + "\n" : timing_tree(*timing));
 }
 
+int logs(const ReadOptions& options) {
+    auto models = open(options);
+    if (!models.ok()) return fail(models.error());
+    storage::CampaignChoice choice;
+    choice.id = CampaignId(options.campaign);
+    const auto logs = (*models)->logs(choice, options.all);
+    if (!logs.ok()) return fail(logs.error());
+    return print(options.json ? storage::to_json(*logs) + "\n" : logs_text(*logs));
+}
+
 }  // namespace tunefarm::cli

@@ -166,6 +166,23 @@ std::string status_table(const std::vector<storage::CampaignStatus>& campaigns) 
     return out.empty() ? "no campaign yet\n" : out;
 }
 
+std::string logs_text(const std::vector<storage::AttemptLog>& logs) {
+    std::string out;
+    for (const storage::AttemptLog& log : logs) {
+        out += fmt::format("{} {} for {}, attempt {} on {}: {} after {}\n", to_string(log.kind), log.description,
+                           log.target, log.attempt, log.host.empty() ? "an unknown host" : log.host,
+                           to_string(log.outcome), duration_s(static_cast<double>(log.duration.count()) * 1e-6));
+        for (const std::string& text : {log.message, log.log}) {
+            for (std::size_t begin = 0; begin < text.size();) {
+                const std::size_t end = std::min(text.find('\n', begin), text.size());
+                out += "    " + text.substr(begin, end - begin) + "\n";
+                begin = end + 1;
+            }
+        }
+    }
+    return out.empty() ? "no attempt failed\n" : out;
+}
+
 std::string timing_tree(const storage::Timing& timing) {
     std::string out = fmt::format("campaign {} \"{}\": {}, {} elapsed\n\n", timing.id.value(), timing.name,
                                   timing.state, duration_s(timing.elapsed_s));

@@ -21,6 +21,8 @@ std::string winners_table(const std::vector<storage::ResultRow>& rows);
 /// One line per solution.
 std::string all_results_table(const std::vector<storage::ResultRow>& rows);
 std::string status_table(const std::vector<storage::CampaignStatus>& campaigns);
+/// Each attempt's outcome, message and log, indented.
+std::string logs_text(const std::vector<storage::AttemptLog>& logs);
 std::string timing_tree(const storage::Timing& timing);
 
 }  // namespace tunefarm::cli

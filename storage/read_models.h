@@ -122,6 +122,19 @@ struct Timing {
     std::vector<OverlappingTime> overlapping;
 };
 
+/// One ended attempt and what its driver said.
+struct AttemptLog {
+    TaskKind kind = TaskKind::kSplit;
+    std::string description;  ///< the kernel's name, or the config and step
+    std::string target;
+    std::string host;
+    std::int64_t attempt = 0;
+    Outcome outcome = Outcome::kOk;
+    Micros duration{0};   ///< started to ended; 0 if it was lost before it started
+    std::string message;  ///< why it did not end well
+    std::string log;      ///< the end of what the driver and its children printed
+};
+
 /// One connection, one thread at a time.
 class ReadModels {
   public:
@@ -137,6 +150,8 @@ class ReadModels {
     /// All campaigns, newest first. `now` gives elapsed times of open ones.
     Result<std::vector<CampaignStatus>> status(Instant now);
     Result<Timing> timing(const CampaignChoice& campaign, Instant now);
+    /// In the order of dispatch; those that did not end well, or `all`.
+    Result<std::vector<AttemptLog>> logs(const CampaignChoice& campaign, bool all);
 
   private:
     struct State;
@@ -148,5 +163,6 @@ class ReadModels {
 std::string to_json(const std::vector<ResultRow>& rows);
 std::string to_json(const std::vector<CampaignStatus>& campaigns);
 std::string to_json(const Timing& timing);
+std::string to_json(const std::vector<AttemptLog>& logs);
 
 }  // namespace tunefarm::storage
