@@ -104,7 +104,7 @@ struct ArtifactClient::Impl {
     Result<bool> put_session(const LocalArtifact& artifact, const Source& source, std::optional<std::uint64_t>& best);
 };
 
-ArtifactClient::ArtifactClient(const Context& context, std::string endpoint, Options options)
+ArtifactClient::ArtifactClient(const Context& context, std::string endpoint, const Options& options)
     : impl_(std::make_unique<Impl>(context, std::move(endpoint), options)) {}
 ArtifactClient::~ArtifactClient() = default;
 

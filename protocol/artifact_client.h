@@ -35,7 +35,7 @@ class ArtifactClient {
         const std::atomic<bool>* stop = nullptr;   ///< when it becomes true, calls return kCancelled within 50 ms
     };
 
-    ArtifactClient(const Context& context, std::string endpoint, Options options);
+    ArtifactClient(const Context& context, std::string endpoint, const Options& options);
     ~ArtifactClient();
     ArtifactClient(const ArtifactClient&) = delete;
     ArtifactClient& operator=(const ArtifactClient&) = delete;
