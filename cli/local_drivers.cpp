@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "base/files.h"
 #include "coordinator/plan/normalised.h"
@@ -30,7 +34,18 @@ Result<DriverArgument> parse_driver(const std::string& text) {
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
         return Error{ErrorKind::kInput, "--driver " + text + ": write NAME=PROGRAM, such as mytool=/opt/mytool/driver"};
     }
-    return DriverArgument{text.substr(0, equals), {text.substr(equals + 1)}};
+    std::string program = text.substr(equals + 1);
+    // The driver starts in another directory; a bare name is searched in PATH.
+    if (program.find('/') != std::string::npos) {
+        std::error_code code;
+        const std::filesystem::path absolute = std::filesystem::absolute(program, code);
+        if (!code) program = absolute.lexically_normal().string();
+        if (::access(program.c_str(), X_OK) != 0) {
+            return Error{ErrorKind::kInput,
+                         "--driver " + text + ": " + program + " cannot be executed: " + std::strerror(errno)};
+        }
+    }
+    return DriverArgument{text.substr(0, equals), {std::move(program)}};
 }
 
 Result<std::vector<DriverArgument>> local_drivers(const std::vector<std::string>& arguments) {

@@ -31,7 +31,8 @@ constexpr seconds kStopLimit{2};
 }  // namespace
 
 Result<std::unique_ptr<LocalFarm>> LocalFarm::start(const std::string& directory, std::uint32_t slots,
-                                                    const std::vector<std::string>& drivers) {
+                                                    const std::vector<std::string>& drivers,
+                                                    const std::function<bool()>& interrupted) {
     std::unique_ptr<LocalFarm> farm(new LocalFarm());
     farm->directory_ = directory;
     farm->slots_ = slots;
@@ -49,6 +50,7 @@ Result<std::unique_ptr<LocalFarm>> LocalFarm::start(const std::string& directory
     const Clock::time_point limit = Clock::now() + kHelloLimit;
     while (farm->core().workers() == 0) {
         TUNEFARM_TRY(farm->turn(milliseconds(50)));
+        if (interrupted && interrupted()) return Error{ErrorKind::kCancelled, "stopped before the worker was there"};
         if (Clock::now() > limit) {
             return Error{ErrorKind::kTimeout, "the worker did not say hello; its log:\n" + farm->worker_log_tail()};
         }
@@ -129,7 +131,15 @@ Status LocalFarm::stop(bool drain, const std::string& reason) {
         worker_pid_ = -1;
     }
     TUNEFARM_TRY(server_->turn(milliseconds(0)));
-    return server_->flush();
+    while (server_->storage_stats().queued_records > 0) {
+        // A disk that is full now may stay so: what was acknowledged is safe, and waiting would keep the user here.
+        if (const std::string trouble = server_->storage_trouble(); !trouble.empty()) {
+            return Error{ErrorKind::kNoSpace, trouble + "; the last results are not stored: make room in " +
+                                                  directory_ + " and give the same command again"};
+        }
+        TUNEFARM_TRY(server_->turn(milliseconds(20)));
+    }
+    return {};
 }
 
 }  // namespace tunefarm::cli

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,9 +18,10 @@ namespace tunefarm::cli {
 class LocalFarm {
   public:
     /// Starts both and returns when the worker has said hello. `directory` gets tunefarm.db, artifacts/, worker/ and
-    /// worker.log.
+    /// worker.log. `interrupted` is asked while it waits; true ends the start with kCancelled.
     static Result<std::unique_ptr<LocalFarm>> start(const std::string& directory, std::uint32_t slots,
-                                                    const std::vector<std::string>& drivers);
+                                                    const std::vector<std::string>& drivers,
+                                                    const std::function<bool()>& interrupted = {});
     /// Stops the worker (kills it after 2 s) and removes the sockets.
     ~LocalFarm();
     LocalFarm(const LocalFarm&) = delete;

@@ -98,6 +98,19 @@ int main_checked(int argc, char** argv) {
     add_reading(app, commands, "logs", "Show what failed attempts said", logs);
     add_gc(app, commands);
     add_worker(app, commands);
+    if (argc > 1 && argv[1][0] != '-') {
+        const std::string name = argv[1];
+        std::string names;
+        bool known = false;
+        for (const CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) {
+            known = known || sub->get_name() == name;
+            names += " " + sub->get_name();
+        }
+        if (!known) {
+            std::fprintf(stderr, "tunefarm: no command '%s'; the commands are:%s\n", name.c_str(), names.c_str());
+            return kExitUsage;
+        }
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {

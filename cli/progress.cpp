@@ -20,7 +20,7 @@ std::string progress_text(const server::Progress& progress, double elapsed_s) {
     std::string out =
         fmt::format("{}/{} tasks", progress.done + progress.failed, progress.done + progress.failed + progress.left);
     if (progress.failed > 0) out += fmt::format(" ({} failed)", progress.failed);
-    out += fmt::format(", {} running", progress.running);
+    out += fmt::format(", {} sent to workers", progress.running);
     if (progress.left_s > 0) out += fmt::format(", about {} left", duration_s(progress.left_s));
     out += fmt::format(", {} elapsed", duration_s(elapsed_s));
     if (progress.lower_bound_s > 0) {

@@ -39,8 +39,11 @@ int results(const ReadOptions& options) {
     const auto rows = (*models)->results(filter);
     if (!rows.ok()) return fail(rows.error());
     if (options.json) return print(storage::to_json(*rows) + "\n");
-    if (rows->empty()) return print("no results yet\n");
-    return print(options.all ? all_results_table(*rows) : winners_table(*rows));
+    const auto steps = (*models)->steps(filter.campaign);
+    if (!steps.ok()) return fail(steps.error());
+    const std::string failed = failed_steps(*steps);
+    if (rows->empty() && failed.empty()) return print("no results yet\n");
+    return print((options.all ? all_results_table(*rows) : winners_table(*rows)) + failed);
 }
 
 int status(const ReadOptions& options) {

@@ -11,8 +11,10 @@
 #include "base/log.h"
 #include "base/target.h"
 #include "cli/commands.h"
+#include "cli/local_drivers.h"
 #include "cli/local_farm.h"
 #include "cli/progress.h"
+#include "cli/result_files.h"
 #include "cli/tables.h"
 #include "coordinator/plan/normalised.h"
 #include "storage/read_models.h"
@@ -51,6 +53,12 @@ Result<server::CampaignRequest> read_configs(const RunOptions& options) {
     return request;
 }
 
+std::string reasons(const server::Core& core, const std::string& toolchain, const std::string& target) {
+    std::string out;
+    for (const std::string& reason : core.missing(toolchain, target)) out += (out.empty() ? "" : "; ") + reason;
+    return out;
+}
+
 /// Canonical targets, each checked against what the connected worker can do.
 Status choose_targets(const RunOptions& options, server::Core& core, server::CampaignRequest& request) {
     const std::vector<std::string> devices = core.device_targets();
@@ -69,16 +77,21 @@ Status choose_targets(const RunOptions& options, server::Core& core, server::Cam
         for (const server::CampaignConfig& config : request.configs) {
             const std::string& toolchain = config.config.toolchain;
             if (!core.can(TaskKind::kSplit, toolchain, "*")) {
-                return Error{ErrorKind::kInput, config.config.path + ": there is no driver for toolchain " + toolchain +
-                                                    " here; built in: gemm; others: --driver NAME=PROGRAM"};
+                const std::string reason = reasons(core, toolchain, "*");
+                return Error{
+                    ErrorKind::kInput,
+                    config.config.path + ": " +
+                        (reason.empty() ? "there is no driver for toolchain " + toolchain +
+                                              " here; built in: gemm; others: --driver NAME=PROGRAM"
+                                        : "the driver of toolchain " + toolchain + " does not work: " + reason)};
             }
             if (core.can(TaskKind::kBuild, toolchain, *target)) continue;
-            std::string why;
-            for (const std::string& reason : core.missing(toolchain, *target))
-                why += (why.empty() ? "" : "; ") + reason;
-            return Error{ErrorKind::kInput,
-                         "--target " + name + ": toolchain " + toolchain +
-                             " cannot build for it here: " + (why.empty() ? "it does not know this target" : why)};
+            const std::string why = reasons(core, toolchain, *target);
+            const std::string what = options.targets.empty()
+                                         ? "this host's device is " + name + ": name another target with --target"
+                                         : "--target " + name;
+            return Error{ErrorKind::kInput, what + ": toolchain " + toolchain + " cannot build for it here: " +
+                                                (why.empty() ? "it does not know this target" : why)};
         }
         request.targets.push_back(*target);
         const bool measurable = core.has_device(*target) && !options.build_only;
@@ -95,7 +108,8 @@ Status choose_targets(const RunOptions& options, server::Core& core, server::Cam
 int end_of(const server::Core& core, CampaignId campaign) {
     switch (core.state(campaign)) {
         case schedule::CampaignState::kDone: return kExitOk;
-        case schedule::CampaignState::kRejected: return kExitUsage;
+        case schedule::CampaignState::kRejected:
+            return core.input_errors(campaign).empty() ? kExitStepFailed : kExitUsage;
         default: return kExitStepFailed;
     }
 }
@@ -120,9 +134,12 @@ void print_end(const std::string& directory, CampaignId campaign, double elapsed
             executed += counts.executed;
             cached += counts.cached;
         }
-        fmt::print("\ncampaign {}: steps: {}; {} tasks executed, {} from the cache; {}\n", campaign.value(), steps,
-                   executed, cached, duration_s(elapsed_s));
+        fmt::print("\ncampaign {}: steps: {}; {} tasks executed, {} shared or from the cache; {}\n", campaign.value(),
+                   steps, executed, cached, duration_s(elapsed_s));
     }
+    const auto files = write_result_files(directory, campaign);
+    if (!files.ok()) std::fprintf(stderr, "tunefarm: result files: %s\n", files.error().message.c_str());
+    if (files.ok() && !files->empty()) fmt::print("result files are in {}\n", *files);
     fmt::print("everything is in {}: tunefarm results {}\n", directory, directory);
 }
 
@@ -130,17 +147,22 @@ void print_end(const std::string& directory, CampaignId campaign, double elapsed
 
 int run(const RunOptions& options) {
     log::start("coordinator", log::Level::kWarning);
+    if (options.out.empty()) return fail(Error{ErrorKind::kInput, "--out: the name of a directory is missing"});
     auto request = read_configs(options);
     if (!request.ok()) return fail(request.error());
+    const auto drivers = local_drivers(options.drivers);
+    if (!drivers.ok()) return fail(drivers.error());
     // Signals are counted from here on: a Ctrl-C during the start still ends in an orderly stop.
     struct sigaction action{};
     action.sa_handler = on_signal;
     ::sigaction(SIGINT, &action, nullptr);
     ::sigaction(SIGTERM, &action, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, with a message
 
     const std::uint32_t slots = options.jobs > 0 ? options.jobs : usable_cpus();
-    auto farm = LocalFarm::start(options.out, slots, options.drivers);
+    auto farm = LocalFarm::start(options.out, slots, options.drivers, [] { return g_stop != 0; });
+    if (!farm.ok() && farm.error().kind == ErrorKind::kCancelled) return kExitInterrupted;
     if (!farm.ok()) return fail(farm.error().in(options.out));
     const Status targets = choose_targets(options, (*farm)->core(), *request);
     if (!targets.ok()) return fail(targets.error());
@@ -169,6 +191,8 @@ int run(const RunOptions& options) {
     if (core.state(campaign) != schedule::CampaignState::kRejected) print_end(options.out, campaign, line.elapsed_s());
     for (const std::string& failure : core.failures(campaign))
         std::fprintf(stderr, "tunefarm: failed: %s\n", failure.c_str());
+    std::fflush(stdout);
+    if (std::ferror(stdout) != 0) return fail(Error{ErrorKind::kIo, "standard output cannot be written"});
     return end_of(core, campaign);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -144,6 +145,16 @@ std::string all_results_table(const std::vector<ResultRow>& rows) {
     return table(lines, {true, false, false, false, false, false, true, true, true, true, false});
 }
 
+std::string failed_steps(const std::vector<storage::StepRow>& steps) {
+    std::string out;
+    for (const storage::StepRow& step : steps) {
+        if (step.end != StepEnd::kFailed) continue;
+        out += fmt::format("{} step {} ({}) for {} failed: {}\n", step.config, step.step, step.group_name, step.target,
+                           step.message);
+    }
+    return out;
+}
+
 std::string status_table(const std::vector<storage::CampaignStatus>& campaigns) {
     std::string out;
     for (const storage::CampaignStatus& campaign : campaigns) {
@@ -196,10 +207,10 @@ std::string timing_tree(const storage::Timing& timing) {
     }
     out += table(lines, {false, true, true, true, true, true, true});
     for (const storage::HostTime& host : timing.hosts) {
-        out +=
-            fmt::format("\nhost {}: {} slots x {} s = {:.2f} slot seconds; busy + idle differ from that by {:.2f} %\n",
-                        host.host, host.slots, seconds(host.wall),
-                        static_cast<double>(host.wall.count()) * 1e-6 * host.slots, host.difference_percent);
+        out += fmt::format(
+            "\nhost {}: {} slots x {} s = {:.2f} slot seconds; busy + idle differ from that by {:.2f} %\n", host.host,
+            host.slots, seconds(host.wall), static_cast<double>(host.wall.count()) * 1e-6 * host.slots,
+            std::abs(host.difference_percent) < 0.005 ? 0.0 : host.difference_percent);
         std::vector<std::vector<std::string>> parts = {{"  slot time", "seconds"}};
         for (const auto& [kind, time] : host.busy) parts.push_back({"  busy: " + kind, seconds(time)});
         for (const auto& [reason, time] : host.idle) parts.push_back({"  idle: " + reason, seconds(time)});

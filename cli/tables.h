@@ -20,6 +20,8 @@ std::string duration_s(double seconds);
 std::string winners_table(const std::vector<storage::ResultRow>& rows);
 /// One line per solution.
 std::string all_results_table(const std::vector<storage::ResultRow>& rows);
+/// One paragraph per failed step, with the reason; empty when none failed.
+std::string failed_steps(const std::vector<storage::StepRow>& steps);
 std::string status_table(const std::vector<storage::CampaignStatus>& campaigns);
 /// Each attempt's outcome, message and log, indented.
 std::string logs_text(const std::vector<storage::AttemptLog>& logs);

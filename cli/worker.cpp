@@ -48,6 +48,7 @@ int worker(const WorkerOptions& options) {
     struct sigaction action{};
     action.sa_handler = on_signal;
     ::sigaction(SIGTERM, &action, nullptr);
+    ::signal(SIGXFSZ, SIG_IGN);
     // A terminal's Ctrl-C reaches the whole process group: the parent decides what becomes of it.
     if (options.exit_with_parent) {
         ::signal(SIGINT, SIG_IGN);

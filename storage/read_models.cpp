@@ -136,8 +136,11 @@ Result<std::vector<CampaignStatus>> ReadModels::status(Instant now) {
     TUNEFARM_ASSIGN(Statement steps,
                     db.prepare("SELECT CASE s.ending WHEN 0 THEN s.state ELSE e.name END, count(*) FROM step s "
                                "JOIN step_end e ON e.ending = s.ending WHERE s.campaign = ?1 GROUP BY 1"));
-    TUNEFARM_ASSIGN(Statement tasks, db.prepare("SELECT kind, state, cached, count(*) FROM task WHERE campaign = ?1 "
-                                                "GROUP BY kind, state, cached ORDER BY kind"));
+    TUNEFARM_ASSIGN(Statement tasks,
+                    db.prepare("SELECT t.kind, CASE WHEN s.ending IN (4, 5) AND t.state IN "
+                               "('waiting', 'ready', 'running') THEN 'cancelled' ELSE t.state END AS "
+                               "now, t.cached, count(*) FROM task t LEFT JOIN step s ON s.id = t.step "
+                               "WHERE t.campaign = ?1 GROUP BY t.kind, now, t.cached ORDER BY t.kind"));
     TUNEFARM_ASSIGN(Statement means, db.prepare("SELECT q.kind, avg(t.ended_us - t.started_us) / 1e6 FROM task q "
                                                 "JOIN attempt t ON t.action = q.action AND t.outcome = 0 "
                                                 "WHERE q.campaign = ?1 AND t.started_us IS NOT NULL GROUP BY q.kind"));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/result.h"
 #include "base/types.h"
 
@@ -122,6 +123,22 @@ struct Timing {
     std::vector<OverlappingTime> overlapping;
 };
 
+struct StepFile {
+    std::string name;
+    Digest digest;
+};
+
+struct StepRow {
+    StepId id;
+    std::string config;
+    std::int32_t step = 0;
+    std::string target;
+    std::string group_name;
+    StepEnd end = StepEnd::kNone;
+    std::string message;  ///< why it failed
+    std::vector<StepFile> files;
+};
+
 /// One ended attempt and what its driver said.
 struct AttemptLog {
     TaskKind kind = TaskKind::kSplit;
@@ -150,6 +167,8 @@ class ReadModels {
     /// All campaigns, newest first. `now` gives elapsed times of open ones.
     Result<std::vector<CampaignStatus>> status(Instant now);
     Result<Timing> timing(const CampaignChoice& campaign, Instant now);
+    /// By config, target, step.
+    Result<std::vector<StepRow>> steps(const CampaignChoice& campaign);
     /// In the order of dispatch; those that did not end well, or `all`.
     Result<std::vector<AttemptLog>> logs(const CampaignChoice& campaign, bool all);
 

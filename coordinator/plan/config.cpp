@@ -503,6 +503,8 @@ Status Loader::final_parameters(const YamlNode& body, Step& out) {
 }  // namespace
 
 Result<Config> parse_config(std::string_view bytes, const std::string& path) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (bytes.starts_with(kByteOrderMark)) bytes.remove_prefix(kByteOrderMark.size());
     TUNEFARM_ASSIGN(auto tree, parse_yaml(bytes, path));
     return Loader(path, std::move(tree)).run();
 }

@@ -127,6 +127,12 @@ Result<ActionDraft> Campaigns::draft_conclude(Step& step, std::vector<Record>& o
     draft.inputs.push_back(
         protocol::Input{"step", "", step.record.document, static_cast<std::uint64_t>(step.document_size)});
     if (!step.measured) return draft;
+    std::int32_t measured = 0;
+    for (const auto& [index, state] : step.problems) measured += state->measured();
+    if (measured == 0 && !step.problems.empty()) {
+        return Error{ErrorKind::kInput,
+                     "no solution could be measured: each failed on every problem (tunefarm results --all)"};
+    }
     json results = json::array();
     for (auto& [index, state] : step.problems) {
         const Decision decision = state->decide();

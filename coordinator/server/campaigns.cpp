@@ -220,6 +220,13 @@ void Campaigns::split_ended(Config& config, const ActionEnd& end, std::vector<Re
                     "`Backend` to measure all permutations";
         }
     }
+    if (!end.ok && !end.by_input) {
+        // The toolchain failed, not the config.
+        campaign.failures.push_back(config.record.path + ": split: " + end.message +
+                                    (end.log.empty() ? "" : "\n" + end.log));
+        graph_.split_failed(config.record.id, end.message);
+        return;
+    }
     if (!wrong.empty()) {
         campaign.input_errors.push_back(wrong);
         graph_.split_failed(config.record.id, wrong);

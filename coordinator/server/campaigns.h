@@ -46,6 +46,7 @@ Digest campaign_key(const CampaignRequest& request);
 /// How an action ended, for the tasks that asked for it.
 struct ActionEnd {
     bool ok = false;
+    bool by_input = false;  ///< not ok, and the same everywhere: the input is wrong
     std::string message;
     std::string log;
     std::string result;  ///< JSON object

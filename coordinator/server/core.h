@@ -38,9 +38,10 @@ struct Progress {
     std::int64_t done = 0;  ///< tasks, cached ones included
     std::int64_t failed = 0;
     std::int64_t running = 0;
-    std::int64_t left = 0;     ///< as far as they are known, running ones included
-    double lower_bound_s = 0;  ///< of the campaign from its start: work seen and predicted over the farm's capacity
-    double left_s = 0;         ///< predicted time until the end
+    std::int64_t left = 0;  ///< as far as they are known, running ones included
+    /// Of the campaign from its start: work seen and predicted over the capacity of the farm; 0: not known yet.
+    double lower_bound_s = 0;
+    double left_s = 0;  ///< predicted time until the end; 0: not known yet
 };
 
 class Core {

@@ -46,6 +46,7 @@ constexpr std::size_t kMaxOrphans = 10'000;
 ActionEnd end_of(const protocol::AttemptResult& result, bool ok) {
     ActionEnd end;
     end.ok = ok;
+    end.by_input = result.outcome == Outcome::kInputFailed;
     end.message = result.message;
     end.log = result.log;
     end.result = result.result;
@@ -169,6 +170,7 @@ bool Core::answer_from_cache(const ReadyTask& task, const Digest& key, ActionId&
         attempts = action.last_attempt + kAttemptGap;
         if (!action.finished || !action.cacheable) return false;
         end.ok = action.outcome == Outcome::kOk;
+        end.by_input = action.outcome == Outcome::kInputFailed;
         end.message = action.message;
         end.log = action.log;
         end.result = action.result;
@@ -181,6 +183,12 @@ bool Core::answer_from_cache(const ReadyTask& task, const Digest& key, ActionId&
     const auto missing = artifacts_.missing(digests);
     // An artifact that is gone is made again by its action.
     if (!missing.ok() || !missing->empty()) return false;
+    if (task.kind == TaskKind::kPrepare) {
+        // The coordinator reads the step document itself: one that is rotten is as good as gone.
+        for (const protocol::Output& output : end.outputs) {
+            if (output.name == "step" && !artifacts_.get(output.digest).ok()) return false;
+        }
+    }
     tell(task, id, end, true);
     return true;
 }
@@ -493,10 +501,12 @@ Progress Core::progress(CampaignId id) const {
     double cpu_left = 0;
     double device_done = 0;
     double device_left = 0;
+    bool known = true;
     for (std::size_t kind = 0; kind < open.size(); ++kind) {
         out.left += open[kind];
         const double busy = static_cast<double>(sums.busy[kind].count()) * 1e-6;
         const double each = sums.executed[kind] > 0 ? busy / static_cast<double>(sums.executed[kind]) : 0.0;
+        known = known && (open[kind] == 0 || sums.executed[kind] > 0);
         const bool device = static_cast<TaskKind>(kind) == TaskKind::kMeasure;
         (device ? device_done : cpu_done) += busy;
         (device ? device_left : cpu_left) += each * static_cast<double>(open[kind]);
@@ -512,6 +522,8 @@ Progress Core::progress(CampaignId id) const {
     const auto together = [&](double cpu, double device) {
         return alone ? cpu / slots + device / devices : std::max(cpu / slots, device / devices);
     };
+    // A kind that has never been executed could last for ever: no forecast until each that is left has been.
+    if (!known) return out;
     out.lower_bound_s = together(cpu_done + cpu_left, device_done + device_left);
     out.left_s = together(cpu_left, device_left);
     return out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "coordinator/server/measured.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -156,10 +157,11 @@ std::string MeasuredProblemState::results_json(const Decision& decision, const S
     return list.dump();
 }
 
-std::int32_t MeasuredProblemState::passed() const {
-    std::int32_t count = 0;
-    for (const std::string& validation : validation_) count += validation == "PASSED" ? 1 : 0;
-    return count;
+std::int32_t MeasuredProblemState::measured() const {
+    return static_cast<std::int32_t>(
+        std::count_if(candidates_.begin(), candidates_.end(), [](const Candidate& candidate) {
+            return !candidate.samples.empty() && candidate.status != SolutionStatus::kFailed;
+        }));
 }
 
 }  // namespace tunefarm::server

@@ -36,7 +36,8 @@ class MeasuredProblemState {
     std::vector<storage::ResultRecord> results(const Decision& decision, double flop) const;
     /// JSON objects as `tunefarm results --json` shows them, one per solution, without the step's own fields.
     std::string results_json(const Decision& decision, const StepDocument& document) const;
-    std::int32_t passed() const;
+    /// Solutions with samples that have not failed.
+    std::int32_t measured() const;
     bool simulated() const { return simulated_; }
 
   private:

@@ -80,7 +80,10 @@ Result<StepDocument> parse_step_document(std::string_view text) {
         }
         return out;
     } catch (const json::exception& e) {
-        return wrong(e.what());
+        // "[json.exception.out_of_range.403] key 'kernels' not found": the number means nothing to a driver's author.
+        const std::string what = e.what();
+        const std::size_t end = what.find("] ");
+        return wrong(end == std::string::npos ? what : what.substr(end + 2));
     }
 }
 

@@ -31,9 +31,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRowBatch{100};       ///< rows wait at most this long for company
-constexpr milliseconds kHouseKeeping{1000};  ///< parent, disk, silence
-constexpr Micros kWelcomeLimit{5'000'000};   ///< no answer to a hello: a new socket
+constexpr milliseconds kRowBatch{100};             ///< rows wait at most this long for company
+constexpr milliseconds kHouseKeeping{1000};        ///< parent, disk, silence
+constexpr std::chrono::seconds kLockPatience{10};  ///< for an earlier worker to leave the state directory
+constexpr Micros kWelcomeLimit{5'000'000};         ///< no answer to a hello: a new socket
 constexpr Micros kFirstBackoff{200'000};
 constexpr Micros kMaxBackoff{30'000'000};
 constexpr std::size_t kResultsPerRound = 256;
@@ -161,7 +162,13 @@ Status Agent::Impl::prepare() {
     options.state_dir = resolved;  // drivers have another working directory
     lock = UniqueFd(::open((options.state_dir + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!lock.valid()) return errno_error(options.state_dir + "/lock");
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    // The worker of a run that was killed needs a moment to notice it and to end its drivers.
+    const auto patience = std::chrono::steady_clock::now() + kLockPatience;
+    while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (std::chrono::steady_clock::now() < patience) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            continue;
+        }
         return Error{ErrorKind::kUnavailable, options.state_dir + ": another worker uses this directory"};
     }
     if (options.subreaper) TUNEFARM_TRY(become_subreaper());

@@ -77,11 +77,30 @@ Result<std::unique_ptr<Driver>> Executor::make_driver(const ToolchainDriver& too
 
 Probe Executor::probe(const ToolchainDriver& toolchain) {
     auto driver = make_driver(toolchain, context_.options.cpus);
-    if (!driver.ok()) return {{}, {{toolchain.name, "*", driver.error().message}}};
+    // Once more: an unlucky kill at the start must not cost the worker its toolchain.
+    if (!driver.ok()) driver = make_driver(toolchain, context_.options.cpus);
+    if (!driver.ok()) {
+        log::warning("the driver of toolchain " + toolchain.name + " does not work: " + driver.error().message);
+        return {{}, {{toolchain.name, "*", driver.error().message}}};
+    }
     auto [capabilities, missing] = fingerprint_hello((*driver)->hello(), environment(toolchain), context_.files);
     drivers_[toolchain.name] = std::move(driver).value();
     return {std::move(capabilities), std::move(missing)};
 }
+
+namespace {
+
+/// Some capability of both has another fingerprint. One that only one of them has is no edit: a driver's own probe of a
+/// compiler may have failed at one start and not at the other.
+bool edited(const std::vector<protocol::Capability>& before, const std::vector<protocol::Capability>& now) {
+    return std::any_of(before.begin(), before.end(), [&](const protocol::Capability& was) {
+        return std::any_of(now.begin(), now.end(), [&](const protocol::Capability& is) {
+            return is.verb == was.verb && is.target == was.target && is.fingerprint != was.fingerprint;
+        });
+    });
+}
+
+}  // namespace
 
 Result<Driver*> Executor::driver_for(const ToolchainDriver& toolchain) {
     std::unique_ptr<Driver>& driver = drivers_[toolchain.name];
@@ -90,7 +109,7 @@ Result<Driver*> Executor::driver_for(const ToolchainDriver& toolchain) {
     // A toolchain that was edited since the hello would put its outputs under the old one's keys.
     const auto now = fingerprint_hello(driver->hello(), environment(toolchain), context_.files);
     const auto probed = context_.probes.find(toolchain.name);
-    if (probed != context_.probes.end() && probed->second.capabilities != now.first) {
+    if (probed != context_.probes.end() && edited(probed->second.capabilities, now.first)) {
         driver.reset();
         return Error{ErrorKind::kUnsupported, "the files of toolchain '" + toolchain.name +
                                                   "' changed while this worker runs: restart the worker"};

@@ -45,6 +45,7 @@ FileDigests::FileDigests(std::string state) : state_(std::move(state)) {
 Result<Digest> FileDigests::digest(const std::string& path) {
     struct stat before{};
     if (::stat(path.c_str(), &before) != 0) return errno_error(path);
+    if (!S_ISREG(before.st_mode)) return Error{ErrorKind::kInput, path + ": is not a regular file"};
     const std::string key = identity(path, before);
     {
         const std::lock_guard lock(mutex_);
