@@ -109,8 +109,10 @@ std::string LocalFarm::worker_log_tail() const {
 
 Status LocalFarm::turn(milliseconds timeout) {
     TUNEFARM_TRY(server_->turn(timeout));
+    // The server may notice the end of a worker before waitpid does: what counts is that one has joined.
+    joined_ = joined_ || core().workers() > 0;
     if (!worker_ended()) return {};
-    if (core().workers() == 0 && restarts_ == 0) {
+    if (!joined_) {
         return Error{ErrorKind::kUnavailable, "the worker could not start; its log:\n" + worker_log_tail()};
     }
     if (++restarts_ > kMaxRestarts) {

@@ -48,6 +48,7 @@ class LocalFarm {
     std::vector<std::string> drivers_;
     std::unique_ptr<server::Server> server_;
     int worker_pid_ = -1;
+    bool joined_ = false;  ///< a worker of this run was in the farm
     int restarts_ = 0;
 };
 
