@@ -6,18 +6,20 @@ import json, os, sys, time
 requests, events = os.fdopen(3, encoding="utf-8"), os.fdopen(4, "w", encoding="utf-8")
 def send(**event):
     print(json.dumps(event), file=events, flush=True)
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+read = lambda path: open(path, encoding="utf-8").read()
 def run(verb, args, inputs, row):
     """Does one request in the current directory; returns (result, texts of the outputs by name)."""
     if verb == "split":
-        sizes = json.loads(read(inputs["config"])).get("Sizes")
-        if not sizes:
-            raise ValueError("Sizes", "a list of at least one number")
-        return {"units": [{"index": i, "entry": 0, "group": 0, "problem": "Echo", "group_name": f"Echo_{i:02}", "cache_key": f"{i:012x}",
-                           "fork_permutations": 2, "size_entries": 1, "problem_sizes": [[n]], "custom_kernels": [],
-                           "result_driven": False} for i, n in enumerate(sizes)]}, {}
+        units = []
+        for e, entry in enumerate(json.loads(read(inputs["config"]))["BenchmarkProblems"]):
+            for g, group in enumerate(entry[1:]):
+                sizes = [s["Exact"] for f in group.get("BenchmarkFinalParameters") or [] for s in f.get("ProblemSizes", []) if "Exact" in s]
+                if not sizes:
+                    raise ValueError(f"BenchmarkProblems[{e}][{g + 1}]", "a group with Exact problem sizes")
+                units.append({"index": len(units), "entry": e, "group": g, "problem": "Echo", "group_name": f"Echo_{len(units):02}",
+                              "cache_key": f"{len(units):012x}", "fork_permutations": 2, "size_entries": len(sizes),
+                              "problem_sizes": sizes, "custom_kernels": [], "result_driven": False})
+        return {"units": units}, {}
     if verb == "prepare":
         kernels = [{"name": f"echo_{c}", "args": {"letter": c}, "cost": 1.0} for c in "ab"]
         step = {"kernels": kernels, "rejected": [], "problems": [{"name": "64", "sizes": [64], "flop": 64.0}],
@@ -41,10 +43,8 @@ def run(verb, args, inputs, row):
     return {}, {"results.json": read(inputs["results"]) if "results" in inputs else "{}"} if verb == "conclude" else {}
 def write(texts, prefix=""):
     for name, text in texts.items():
-        with open(prefix + name, "w", encoding="utf-8") as file:
-            file.write(text)
+        open(prefix + name, "w", encoding="utf-8").write(text)
     return {name: prefix + name for name in texts}
-
 send(event="hello", protocol=1, toolchain="echo", version="1.0", missing=[],
      files={"driver": {"files": [os.path.abspath(__file__)], "programs": [sys.executable], "env": {}}},
      capabilities=[{"verb": v, "target": "*", "uses": ["driver"]} for v in "split prepare helper build finish measure conclude".split()])

@@ -18,7 +18,9 @@ class EchoDriver : public testing::Test {
     void SetUp() override {
         const Status started = driver_.start();
         ASSERT_TRUE(started.ok()) << started.error().message;
-        write("config.json", R"({"Toolchain":"echo","Sizes":[64,128]})");
+        write("config.json", R"({"Toolchain":"echo","BenchmarkProblems":[[{},
+            {"BenchmarkFinalParameters":[{"ProblemSizes":[{"Exact":[64,1,1,1]}]}]},
+            {"BenchmarkFinalParameters":[{"ProblemSizes":[{"Exact":[128,1,1,1]}]}]}]]})");
     }
     std::string path(const std::string& name) { return directory_.path + "/" + name; }
     void write(const std::string& name, const std::string& text) { std::ofstream(path(name)) << text; }
@@ -112,10 +114,10 @@ TEST_F(EchoDriver, SpeaksEveryVerb) {
 }
 
 TEST_F(EchoDriver, SaysWhereTheConfigIsWrong) {
-    write("config.json", R"({"Toolchain":"echo"})");
+    write("config.json", R"({"Toolchain":"echo","BenchmarkProblems":[[{},{}]]})");
     call("split", {{"config", path("config.json")}}, json::object());
     EXPECT_EQ(reply.outcome, Outcome::kInputFailed);
-    EXPECT_EQ(reply.path, "Sizes");
+    EXPECT_EQ(reply.path, "BenchmarkProblems[0][1]");
     EXPECT_FALSE(reply.driver_lost);
 }
 
