@@ -13,15 +13,19 @@
 
 namespace tunefarm {
 
-std::string Digest::hex() const {
+std::string to_hex(std::span<const std::uint8_t> bytes) {
     static constexpr char kDigits[] = "0123456789abcdef";
     std::string out;
-    out.reserve(64);
-    for (std::uint8_t b : bytes) {
+    out.reserve(2 * bytes.size());
+    for (const std::uint8_t b : bytes) {
         out.push_back(kDigits[b >> 4]);
         out.push_back(kDigits[b & 15]);
     }
     return out;
+}
+
+std::string Digest::hex() const {
+    return to_hex(bytes);
 }
 
 std::optional<Digest> Digest::from_hex(std::string_view hex) {

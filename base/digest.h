@@ -8,12 +8,16 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 
 namespace tunefarm {
+
+/// Two lower-case hexadecimal digits per byte.
+std::string to_hex(std::span<const std::uint8_t> bytes);
 
 struct Digest {
     std::array<std::uint8_t, 32> bytes{};

@@ -267,11 +267,6 @@ CampaignState Graph::state(CampaignId id) const {
     return campaign.failed_step ? CampaignState::kFailed : CampaignState::kDone;
 }
 
-std::pair<std::int32_t, std::int32_t> Graph::built(StepId id) const {
-    const Step& step = steps_.at(id);
-    return {step.builds_ok, step.kernels};
-}
-
 bool Graph::kernel_ok(StepId id, std::int32_t kernel) const {
     return steps_.at(id).kernel_ok[static_cast<std::size_t>(kernel)];
 }

@@ -77,9 +77,6 @@ class Graph {
     /// Johnson rank: lower runs first.
     double rank(StepId step) const;
     CampaignState state(CampaignId campaign) const;
-    /// Kernels that were built, of those that the step has.
-    std::pair<std::int32_t, std::int32_t> built(StepId step) const;
-    bool has_helper(StepId step) const { return steps_.at(step).helper != Part::kNone; }
     bool kernel_ok(StepId step, std::int32_t kernel) const;
     /// Tasks of the campaign that have not ended, by kind, as far as they are known.
     std::array<std::int64_t, kTaskKinds> open_tasks(CampaignId campaign) const;

@@ -312,9 +312,4 @@ bool Scheduler::has_device(const std::string& target) const {
     });
 }
 
-bool Scheduler::has_ability(const ClassSpec& wanted) const {
-    return std::any_of(pools_.begin(), pools_.end(),
-                       [&](const Pool& pool) { return pool.workers > 0 && pool_can(pool, wanted); });
-}
-
 }  // namespace tunefarm::schedule

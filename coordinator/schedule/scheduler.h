@@ -148,8 +148,6 @@ class Scheduler {
     std::size_t workers() const { return workers_.size(); }
     /// Some connected worker has a device for this target.
     bool has_device(const std::string& target) const;
-    /// Some connected worker can execute this class.
-    bool has_ability(const ClassSpec& spec) const;
 
     /// Why the action is not running, from the predicates that decide() uses; "running on HOST" if it is.
     std::string explain(ActionId action) const;

@@ -101,7 +101,6 @@ class Campaigns {
     std::vector<CampaignId> take_ended() { return std::exchange(ended_, {}); }
     /// Messages of failed steps, "config step N (target): why".
     const std::vector<std::string>& failures(CampaignId id) const { return campaigns_.at(id).failures; }
-    bool known(CampaignId id) const { return campaigns_.contains(id); }
     void set_lower_bound(CampaignId id, double seconds) { campaigns_.at(id).record.lower_bound_s = seconds; }
     /// Ends the campaign's record as "interrupted": the same command resumes it.
     void interrupt(CampaignId id, std::vector<storage::Record>& out);

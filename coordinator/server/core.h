@@ -141,7 +141,7 @@ class Core {
                      const std::string& reason);
     void end_run(ActionId id, const Run& run, const protocol::AttemptResult& result);
     /// A result that no live attempt expects: a late one may still complete its action.
-    void late_result(Peer& peer, const protocol::AttemptResult& result, Instant now);
+    void late_result(Peer& peer, const protocol::AttemptResult& result);
     void complete_late(const Peer& peer, Action& action, const protocol::AttemptResult& result);
     bool recently_finished(ActionId id) const;
     schedule::ActionSpec scheduled(ActionId id, const Action& action) const;

@@ -352,7 +352,7 @@ void Core::on(Peer& peer, const protocol::AttemptResult& result, Instant now) {
     const auto it = live_.find(key.action);
     const auto run = it != live_.end() ? take_run(it->second, peer.id, key.attempt) : std::nullopt;
     if (!run) {
-        late_result(peer, result, now);
+        late_result(peer, result);
         return;
     }
     Action& action = it->second;
@@ -375,12 +375,11 @@ void Core::on(Peer& peer, const protocol::AttemptResult& result, Instant now) {
     finish(key.action, action, result.outcome, end_of(result, ending.verdict == schedule::Verdict::kDone));
 }
 
-void Core::late_result(Peer& peer, const protocol::AttemptResult& result, Instant now) {
+void Core::late_result(Peer& peer, const protocol::AttemptResult& result) {
     const auto it = live_.find(result.key.action);
     const bool good = result.outcome == Outcome::kOk;
     if (it != live_.end() && good && it->second.draft.kind != TaskKind::kMeasure) {
         // Deterministic work: whichever attempt made it, the result is the action's.
-        cancel_runs(it->first, it->second, scheduler_.complete(it->first), now, "a late result was adopted");
         complete_late(peer, it->second, result);
         return;
     }
@@ -393,7 +392,7 @@ void Core::late_result(Peer& peer, const protocol::AttemptResult& result, Instan
 
 void Core::complete_late(const Peer& peer, Action& action, const protocol::AttemptResult& result) {
     const ActionId id = result.key.action;
-    scheduler_.complete(id);
+    cancel_runs(id, action, scheduler_.complete(id), now_, "a late result was adopted");
     end_run(id, Run{peer.id, result.key.attempt, now_ - result.timings.ended, 0}, result);
     acks_.emplace_back(peer.id, result.key);
     finish(id, action, result.outcome, end_of(result, true));

@@ -18,16 +18,6 @@ std::uint32_t prefetch_of(std::uint32_t slots) {
     return std::min(slots, 2 + slots / 8);
 }
 
-std::string hex(const std::array<std::uint8_t, 16>& bytes) {
-    static constexpr char kDigits[] = "0123456789abcdef";
-    std::string out;
-    for (const std::uint8_t b : bytes) {
-        out.push_back(kDigits[b >> 4]);
-        out.push_back(kDigits[b & 15]);
-    }
-    return out;
-}
-
 }  // namespace
 
 Core::Peer* Core::find(const std::string& peer) {
@@ -36,6 +26,7 @@ Core::Peer* Core::find(const std::string& peer) {
 }
 
 void Core::message(const std::string& from, const protocol::FromWorker& message, Instant now) {
+    now_ = now;
     if (const auto* hello = std::get_if<protocol::Hello>(&message)) {
         on(from, *hello, now);
     } else if (Peer* peer = find(from)) {
@@ -116,7 +107,7 @@ void Core::record_worker(const Peer& peer, Instant lost) {
     storage::WorkerRecord record;
     record.id = peer.id;
     record.host = peer.hello.host;
-    record.boot = hex(peer.hello.boot);
+    record.boot = to_hex(peer.hello.boot);
     record.slots = static_cast<std::int32_t>(peer.hello.slots);
     record.memory = peer.hello.memory;
     record.connected = peer.connected;

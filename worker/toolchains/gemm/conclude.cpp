@@ -8,23 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "worker/toolchains/gemm/documents.h"
+#include "worker/toolchains/gemm/json_access.h"
 
 namespace tunefarm::gemm {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const Json& member(const Json& json, const char* key) {
-    static const Json kNull;
-    if (!json.is_object()) return kNull;
-    const auto found = json.find(key);
-    return found == json.end() ? kNull : *found;
-}
-
-std::string text_of(const Json& json, const char* key) {
-    const Json& value = member(json, key);
-    return value.is_string() ? value.get<std::string>() : std::string();
-}
 
 bool fail(Failure* failure, std::string message) {
     *failure = Failure{"input", std::move(message), {}, {}, {}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "worker/toolchains/gemm/documents.h"
+#include "worker/toolchains/gemm/json_access.h"
 
 #include <fmt/format.h>
 
@@ -69,18 +70,6 @@ double build_cost(const Point& p, const Target& target) {
     const double tile = static_cast<double>(p[kThreadTile0]) * p[kThreadTile1];
     if (target.gpu) return std::clamp(0.5 + tile * p[kDepthU] / 512, 0.5, 20.0);
     return std::clamp(0.7 + tile / p[kVectorWidth] * p[kUnrollK] / 320, 0.5, 20.0);
-}
-
-const Json& member(const Json& json, const char* key) {
-    static const Json kNull;
-    if (!json.is_object()) return kNull;
-    const auto found = json.find(key);
-    return found == json.end() ? kNull : *found;
-}
-
-std::string text_of(const Json& json, const char* key) {
-    const Json& value = member(json, key);
-    return value.is_string() ? value.get<std::string>() : std::string();
 }
 
 }  // namespace
