@@ -392,6 +392,13 @@ void Campaigns::flush_changes(Instant now, std::vector<Record>& out) {
     }
 }
 
+void Campaigns::note_lower_bound(CampaignId id, double seconds, std::vector<Record>& out) {
+    storage::CampaignRecord& record = campaigns_.at(id).record;
+    if (seconds <= 0 || seconds == record.lower_bound_s) return;
+    record.lower_bound_s = seconds;
+    out.emplace_back(record);
+}
+
 void Campaigns::interrupt(CampaignId id, std::vector<Record>& out) {
     Campaign& campaign = campaigns_.at(id);
     if (campaign.over) return;

@@ -101,7 +101,8 @@ class Campaigns {
     std::vector<CampaignId> take_ended() { return std::exchange(ended_, {}); }
     /// Messages of failed steps, "config step N (target): why".
     const std::vector<std::string>& failures(CampaignId id) const { return campaigns_.at(id).failures; }
-    void set_lower_bound(CampaignId id, double seconds) { campaigns_.at(id).record.lower_bound_s = seconds; }
+    /// Records the bound of a campaign's makespan, if it is known and has changed.
+    void note_lower_bound(CampaignId id, double seconds, std::vector<storage::Record>& out);
     /// Ends the campaign's record as "interrupted": the same command resumes it.
     void interrupt(CampaignId id, std::vector<storage::Record>& out);
 

@@ -119,6 +119,9 @@ void Core::pump(Instant now) {
         for (const ReadyTask& task : ready) request(task);
     }
     campaigns_.flush_changes(now, records_);
+    for (const CampaignId ended : campaigns_.take_ended()) {
+        campaigns_.note_lower_bound(ended, progress(ended).lower_bound_s, records_);
+    }
     if (!stopping_) {
         std::vector<schedule::Dispatch> dispatches;
         scheduler_.decide(now, dispatches);

@@ -188,6 +188,11 @@ void Core::tick(Instant now) {
     for (const WorkerId id : silent) lose(id, now, "has been silent");
     if (now - last_heartbeat_ >= options_.heartbeat) {
         last_heartbeat_ = now;
+        for (const auto& [campaign, sums] : sums_) {
+            if (graph_.state(campaign) == schedule::CampaignState::kRunning) {
+                campaigns_.note_lower_bound(campaign, progress(campaign).lower_bound_s, records_);
+            }
+        }
         std::vector<WorkerId> gone;
         for (const auto& [id, peer] : peers_) {
             if (!transport_.send(peer.peer, protocol::CoordinatorHeartbeat{})) gone.push_back(id);

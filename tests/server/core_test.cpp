@@ -316,6 +316,16 @@ TEST(CoreTest, AnInterruptedCampaignSaysSoAndItsCommittedWorkIsKept) {
     EXPECT_EQ(world.database.steps_.size(), 1U) << "the step keeps its id";
 }
 
+TEST(CoreTest, TheLowerBoundIsKeptForStatus) {
+    World world;
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    world.play();
+    EXPECT_GT(world.database.campaigns_.at(id).lower_bound_s, 0);
+    EXPECT_EQ(world.database.campaigns_.at(id).lower_bound_s, world.core->progress(id).lower_bound_s);
+    EXPECT_EQ(world.database.campaigns_.at(id).state, "done") << "the later record keeps the end";
+}
+
 TEST(CoreTest, AnotherToolchainIsAnotherCampaign) {
     World world;
     world.join("w1");
