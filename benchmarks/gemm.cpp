@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "build_paths.h"
 #include "worker/toolchains/gemm/buffer.h"
 #include "worker/toolchains/gemm/driver.h"
 #include "worker/toolchains/gemm/gemm_kernel.h"

@@ -52,6 +52,9 @@ function(tunefarm_program name)
     endif()
 endfunction()
 
+# The absolute paths are in a header of their own, so that ccache serves every other object to a second checkout.
+configure_file(${CMAKE_SOURCE_DIR}/cmake/build_paths.h.in ${CMAKE_BINARY_DIR}/build_paths.h @ONLY)
+
 if(TUNEFARM_TESTS)
     include(GoogleTest)
 endif()
@@ -64,8 +67,6 @@ function(tunefarm_test name)
     endif()
     add_executable(${name} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE tunefarm_flags ${ARG_LINKS} GTest::gtest GTest::gtest_main)
-    target_compile_definitions(${name} PRIVATE
-        TUNEFARM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TUNEFARM_BINARY_DIR="${CMAKE_BINARY_DIR}")
     set(properties TIMEOUT ${ARG_TIMEOUT})
     if(ARG_SERIAL)
         list(APPEND properties RUN_SERIAL ON)

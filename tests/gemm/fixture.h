@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "build_paths.h"
 #include "worker/toolchains/gemm/driver.h"
 
 namespace tunefarm::gemm {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "build_paths.h"
 #include "coordinator/plan/config.h"
 
 namespace tunefarm::plan {

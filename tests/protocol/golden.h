@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "build_paths.h"
 
 namespace tunefarm::protocol::golden {
 

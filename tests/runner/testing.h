@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "build_paths.h"
 #include "worker/runner/driver.h"
 #include "worker/runner/process_table.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every ```sql block of docs/storage.md runs on a small farm and finds something.
+#include "build_paths.h"
 #include "storage/schema.h"
 #include "tests/storage/fixtures.h"
 
