@@ -16,6 +16,16 @@ bool same_work(const ClassSpec& ability, const ClassSpec& wanted) {
            (ability.target == wanted.target || ability.target == "*") && ability.fingerprint == wanted.fingerprint;
 }
 
+void insert_sorted(std::vector<ActionId>& list, ActionId id) {
+    const auto at = std::lower_bound(list.begin(), list.end(), id);
+    if (at == list.end() || *at != id) list.insert(at, id);
+}
+
+void erase_sorted(std::vector<ActionId>& list, ActionId id) {
+    const auto at = std::lower_bound(list.begin(), list.end(), id);
+    if (at != list.end() && *at == id) list.erase(at);
+}
+
 }  // namespace
 
 ClassId Scheduler::intern(const ClassSpec& spec) {
@@ -71,7 +81,7 @@ std::vector<ActionId> Scheduler::worker_lost(WorkerId id) {
     const auto it = workers_.find(id);
     if (it == workers_.end()) return {};
     std::vector<ActionId> back;
-    const std::set<ActionId> running = it->second.running;
+    const std::vector<ActionId> running = it->second.running;
     for (const ActionId action_id : running) {
         Action& action = actions_.at(action_id.value());
         for (std::size_t i = action.runs.size(); i-- > 0;) {
@@ -252,11 +262,10 @@ void Scheduler::start(Action& action, WorkerId id, Worker& worker, std::int32_t 
         ++worker.used;
     }
     if (device < 0 && bundle == 0 && action.spec.straggler_after.count() > 0 && action.runs.empty()) {
-        run.straggler = now + action.spec.straggler_after;
-        watch_.insert({run.straggler, action.spec.id});
+        watch(run, action.spec.id, now + action.spec.straggler_after);
     }
     worker.memory_used += action.spec.memory.count;
-    worker.running.insert(action.spec.id);
+    insert_sorted(worker.running, action.spec.id);
     if (!action.runs.empty()) ++backups_;
     action.runs.push_back(run);
     campaigns_[action.requests.front().campaign].used += static_cast<double>(action.spec.predicted.count()) * 1e-6;
@@ -269,7 +278,6 @@ void Scheduler::release(Action& action, std::size_t index_of_run) {
     action.runs.erase(action.runs.begin() + static_cast<std::ptrdiff_t>(index_of_run));
     --running_;
     if (!action.runs.empty()) --backups_;
-    if (run.straggler != Instant{}) watch_.erase({run.straggler, action.spec.id});
     Worker& worker = workers_.at(run.worker);
     const std::uint32_t used_before = worker.used;
     if (run.device >= 0) {
@@ -282,7 +290,7 @@ void Scheduler::release(Action& action, std::size_t index_of_run) {
         --worker.used;
     }
     worker.memory_used -= action.spec.memory.count;
-    worker.running.erase(action.spec.id);
+    erase_sorted(worker.running, action.spec.id);
     reopen(run.worker, worker, used_before);
 }
 

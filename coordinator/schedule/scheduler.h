@@ -176,7 +176,7 @@ class Scheduler {
         std::uint32_t attempt = 0;
         std::int32_t device = -1;
         std::uint64_t bundle = 0;  ///< items of one bundle take one assignment together; 0: alone
-        Instant straggler;         ///< its entry in watch_, zero if it has none
+        Instant straggler;         ///< of its entry in watch_, zero if it has none
     };
     struct Action {
         ActionSpec spec;
@@ -196,7 +196,7 @@ class Scheduler {
         std::uint32_t device_slots = 0;  ///< slots taken by running measurements
         std::int64_t memory_used = 0;
         std::vector<bool> device_busy;
-        std::set<ActionId> running;
+        std::vector<ActionId> running;                   ///< ascending
         std::map<std::uint64_t, std::uint32_t> bundles;  ///< open bundle → items left
     };
     struct Pool {
@@ -236,6 +236,9 @@ class Scheduler {
     void bundle_more(const Choice& first, WorkerId id, Worker& worker, std::uint64_t bundle, Instant now,
                      Dispatch& dispatch);
     void decide_pool(Pool& pool, bool measure, Instant now, std::vector<Dispatch>& out);
+    void watch(Run& run, ActionId action, Instant at);
+    /// The attempt that an entry of watch_ stands for; null: it has ended.
+    Run* watched(const std::pair<Instant, ActionId>& entry);
     bool back_up(Action& action, Instant now, std::vector<Dispatch>& out);
     void back_up_stragglers(Instant now, std::vector<Dispatch>& out);
 
@@ -246,7 +249,9 @@ class Scheduler {
     std::map<WorkerId, Worker> workers_;
     std::unordered_map<std::int64_t, Action> actions_;  ///< by id; never iterated
     std::map<CampaignId, Campaign> campaigns_;
-    std::set<std::pair<Instant, ActionId>> watch_;  ///< when a running CPU action becomes a straggler
+    /// When a running CPU action becomes a straggler: a heap, soonest first. An entry whose attempt has ended stays
+    /// until its time comes, or until most entries are such.
+    std::vector<std::pair<Instant, ActionId>> watch_;
     std::size_t backups_ = 0;
     std::size_t waiting_by_kind_[kTaskKinds] = {};
     std::size_t running_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scheduler: which waiting action starts where, and why another one does not.
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "base/target.h"
@@ -16,6 +17,8 @@ constexpr int kSearchDepth = 8;
 constexpr int kVainWorkers = 16;
 // A straggler that could not be backed up is looked at again after this: slots may have become idle.
 constexpr Micros kStragglerRecheck{1'000'000};
+// The watch list is cleared of ended attempts when it holds so many entries, and four for each attempt that runs.
+constexpr std::size_t kWatchSlack = 1024;
 
 }  // namespace
 
@@ -177,7 +180,26 @@ void Scheduler::decide(Instant now, std::vector<Dispatch>& out) {
         if (work_waits(pool, true)) decide_pool(pool, true, now, out);
         if (work_waits(pool, false)) decide_pool(pool, false, now, out);
     }
-    if (!watch_.empty() && watch_.begin()->first <= now) back_up_stragglers(now, out);
+    if (!watch_.empty() && watch_.front().first <= now) back_up_stragglers(now, out);
+}
+
+void Scheduler::watch(Run& run, ActionId action, Instant at) {
+    if (watch_.size() > kWatchSlack + 4 * running_) {
+        std::erase_if(watch_, [&](const auto& entry) { return watched(entry) == nullptr; });
+        std::make_heap(watch_.begin(), watch_.end(), std::greater<>());
+    }
+    run.straggler = at;
+    watch_.emplace_back(at, action);
+    std::push_heap(watch_.begin(), watch_.end(), std::greater<>());
+}
+
+Scheduler::Run* Scheduler::watched(const std::pair<Instant, ActionId>& entry) {
+    const auto action = actions_.find(entry.second.value());
+    if (action == actions_.end()) return nullptr;
+    for (Run& run : action->second.runs) {
+        if (run.straggler == entry.first) return &run;
+    }
+    return nullptr;
 }
 
 bool Scheduler::back_up(Action& action, Instant now, std::vector<Dispatch>& out) {
@@ -207,16 +229,15 @@ bool Scheduler::back_up(Action& action, Instant now, std::vector<Dispatch>& out)
 void Scheduler::back_up_stragglers(Instant now, std::vector<Dispatch>& out) {
     const auto most =
         std::max<std::size_t>(1, static_cast<std::size_t>(options_.backup_share * static_cast<double>(total_slots_)));
-    while (!watch_.empty() && watch_.begin()->first <= now) {
-        const ActionId id = watch_.begin()->second;
-        watch_.erase(watch_.begin());
-        Action& action = actions_.at(id.value());
-        Run& watched = *std::find_if(action.runs.begin(), action.runs.end(),
-                                     [](const Run& run) { return run.straggler != Instant{}; });
-        watched.straggler = Instant{};
-        if (backups_ < most && back_up(action, now, out)) continue;
-        watched.straggler = now + kStragglerRecheck;
-        watch_.insert({watched.straggler, id});
+    while (!watch_.empty() && watch_.front().first <= now) {
+        const auto entry = watch_.front();
+        std::pop_heap(watch_.begin(), watch_.end(), std::greater<>());
+        watch_.pop_back();
+        Run* run = watched(entry);
+        if (run == nullptr) continue;
+        run->straggler = Instant{};
+        Action& action = actions_.at(entry.second.value());
+        if (backups_ >= most || !back_up(action, now, out)) watch(*run, entry.second, now + kStragglerRecheck);
     }
 }
 

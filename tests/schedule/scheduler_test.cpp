@@ -317,6 +317,38 @@ TEST_F(SchedulerTest, AStragglerGetsOneBackupElsewhereAndTheFirstToEndWins) {
     EXPECT_EQ(scheduler_.running(), 0U);
 }
 
+TEST_F(SchedulerTest, ANewAttemptIsNoStragglerByTheTimeOfTheOneBeforeIt) {
+    join(1, 1);
+    join(2, 1);
+    scheduler_.add({ActionId(1), scheduler_.intern(kBuild), Micros(1'000'000), Bytes{1}, Micros(3'000'000)},
+                   {CampaignId(1), 0, 0, {}});
+    run();
+    now_ = now_ + Micros(2'000'000);
+    end(1, Outcome::kCrashed);
+    EXPECT_EQ(run(), Ids{1});
+    now_ = now_ + Micros(2'999'999);
+    EXPECT_TRUE(run().empty());
+    now_ = now_ + Micros(1);
+    EXPECT_EQ(run(), Ids{1});
+}
+
+TEST_F(SchedulerTest, AStragglerIsFoundAmongThousandsOfAttemptsThatEnded) {
+    join(1, 2);
+    const auto start = [&](int id) {
+        scheduler_.add({ActionId(id), scheduler_.intern(kBuild), Micros(1'000'000), Bytes{1}, Micros(3'000'000)},
+                       {CampaignId(1), 0, 0, {}});
+        return run();
+    };
+    start(1);
+    for (int id = 2; id < 5000; ++id) {
+        ASSERT_EQ(start(id), Ids{id});
+        end(id);
+    }
+    join(2, 1);
+    now_ = now_ + Micros(3'000'000);
+    EXPECT_EQ(run(), Ids{1});
+}
+
 TEST_F(SchedulerTest, NoBackupWhileOtherWorkWaits) {
     join(1, 1);
     join(2, 1);

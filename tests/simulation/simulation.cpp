@@ -33,7 +33,7 @@ class Simulation {
     Simulation(const Shape& shape, const Farm& farm, Policy policy, std::uint64_t seed, const Faults& faults)
         : shape_(shape), farm_(farm), policy_(policy), noise_(seed), faults_(faults) {}
 
-    Outcome run();
+    Outcome run(const ProgressCallback& progress);
 
   private:
     struct Job {
@@ -47,7 +47,7 @@ class Simulation {
         std::uint32_t life = 0;  ///< counts restarts: events of an earlier life are void
         std::uint32_t executing = 0;
         std::deque<Job> queue;
-        std::map<std::int64_t, Job> running;  ///< by action
+        std::vector<ActionId> running;
         double busy = 0;
     };
     struct Event {
@@ -254,8 +254,9 @@ void Simulation::start_jobs(int index) {
         const Job job = host.queue.front();
         host.queue.pop_front();
         ++host.executing;
-        check(!host.running.contains(job.action.value()), "an action runs twice on one host");
-        host.running[job.action.value()] = job;
+        check(std::count(host.running.begin(), host.running.end(), job.action) == 0,
+              "an action runs twice on one host");
+        host.running.push_back(job.action);
         const double length = actual(job);
         host.busy += length;
         push(now_ + micros(length), index, job.action, job.attempt, false);
@@ -268,14 +269,14 @@ void Simulation::push(Instant at, int host, ActionId action, std::uint32_t attem
 
 void Simulation::ended(const Event& event) {
     Host& host = hosts_[static_cast<std::size_t>(event.host)];
-    if (host.running.erase(event.action.value()) == 0) return;  // was cancelled
+    if (std::erase(host.running, event.action) == 0) return;  // was cancelled
     --host.executing;
     const auto task = tasks_.find(event.action.value());
     const schedule::Ending ending = scheduler_.attempt_ended(event.action, event.attempt, tunefarm::Outcome::kOk);
     check(ending.verdict == Verdict::kDone && task != tasks_.end(), "a live attempt's result was not taken");
     for (const schedule::Running& other : ending.cancel) {
         Host& copy = hosts_[static_cast<std::size_t>((other.worker.value() - 1) % 1'000'000)];
-        if (copy.running.erase(event.action.value()) > 0) --copy.executing;
+        if (std::erase(copy.running, event.action) > 0) --copy.executing;
         std::erase_if(copy.queue, [&](const Job& job) { return job.action == event.action; });
         start_jobs(static_cast<int>((other.worker.value() - 1) % 1'000'000));
     }
@@ -348,7 +349,7 @@ void Simulation::bound(Outcome& outcome) const {
     outcome.bound_s = std::max({longest, cpu / slots, gpu / farm_.gpus + first_release});
 }
 
-Outcome Simulation::run() {
+Outcome Simulation::run(const ProgressCallback& progress) {
     hosts_.resize(static_cast<std::size_t>(farm_.cpu_hosts + farm_.gpus));
     for (int i = 0; i < farm_.cpu_hosts + farm_.gpus; ++i) {
         hosts_[static_cast<std::size_t>(i)].gpu = i >= farm_.cpu_hosts;
@@ -362,6 +363,7 @@ Outcome Simulation::run() {
         if (event.life != hosts_[static_cast<std::size_t>(event.host)].life) continue;
         now_ = event.at;
         ++events_seen_;
+        if (progress && events_seen_ % 65'536 == 0) progress(done_, events_seen_ + attempts_);
         mix(static_cast<std::uint64_t>(event.at.since_epoch.count()));
         mix(static_cast<std::uint64_t>(event.action.value()) << 20 | static_cast<std::uint64_t>(event.host));
         event.host_event ? host_event(event) : ended(event);
@@ -412,8 +414,9 @@ Shape campaign_shape(std::uint64_t seed, int steps) {
     return shape;
 }
 
-Outcome simulate(const Shape& shape, const Farm& farm, Policy policy, std::uint64_t seed, const Faults& faults) {
-    return Simulation(shape, farm, policy, seed, faults).run();
+Outcome simulate(const Shape& shape, const Farm& farm, Policy policy, std::uint64_t seed, const Faults& faults,
+                 const ProgressCallback& progress) {
+    return Simulation(shape, farm, policy, seed, faults).run(progress);
 }
 
 }  // namespace tunefarm::simulation

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <queue>
 #include <string>
@@ -68,6 +69,10 @@ struct Outcome {
     std::string broken;  ///< the first broken invariant; empty: none
 };
 
-Outcome simulate(const Shape& shape, const Farm& farm, Policy policy, std::uint64_t seed, const Faults& faults = {});
+/// Tasks done and events played so far; called every 65,536 events.
+using ProgressCallback = std::function<void(std::int64_t done, std::uint64_t events)>;
+
+Outcome simulate(const Shape& shape, const Farm& farm, Policy policy, std::uint64_t seed, const Faults& faults = {},
+                 const ProgressCallback& progress = {});
 
 }  // namespace tunefarm::simulation
