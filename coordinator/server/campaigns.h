@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -80,6 +81,15 @@ class Campaigns {
 
     /// The task's action (or attempt at measuring) ended for good.
     void ended(const schedule::ReadyTask& task, const ActionEnd& end, std::vector<storage::Record>& out);
+
+    /// Its step has not ended: somebody still waits for what the task makes.
+    bool wants(const schedule::ReadyTask& task) const;
+
+    /// The tasks that made these inputs of `task`; what the coordinator itself made is in the store again on return.
+    Result<std::set<schedule::ReadyTask>> makers(const schedule::ReadyTask& task, const std::vector<Digest>& lost);
+    /// A task that had ended was executed again, and its outputs replace the lost ones. kCorruption: they do not fit
+    /// what the step has been doing since.
+    Status made_again(const schedule::ReadyTask& task, const ActionEnd& end);
 
     /// Writes the step changes that the graph has made since the last call.
     void flush_changes(Instant now, std::vector<storage::Record>& out);

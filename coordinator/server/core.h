@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -93,19 +94,31 @@ class Core {
         Instant sent;
         std::uint64_t rows = 0;  ///< received so far
     };
+    struct Requester : schedule::ReadyTask {
+        /// The task has ended before, but what it made is lost: the action makes it again, nobody else is told.
+        bool again = false;
+    };
     struct Action {
         ActionDraft draft;
         Digest key;
         schedule::ClassId cls;
-        std::vector<schedule::ReadyTask> requesters;
+        std::vector<Requester> requesters;
         schedule::Prediction prediction;
-        std::vector<Run> runs;  ///< live attempts: none while it waits, two with a backup
+        std::vector<Run> runs;           ///< live attempts: none while it waits, two with a backup
+        std::uint32_t last_attempt = 0;  ///< the highest number that is taken
     };
-    /// Finished, but perhaps not yet visible to Memory.
+    /// Has left the table, perhaps not yet visible to Memory.
     struct Recent {
         ActionId id;
-        ActionEnd end;
+        std::uint32_t last_attempt = 0;
+        bool finished = false;
         bool cacheable = false;
+        ActionEnd end;
+    };
+    /// Waits until what it needs has been made again; then it is requested anew, since its inputs may have changed.
+    struct Parked {
+        Requester task;
+        std::set<schedule::ReadyTask> awaited;
     };
     struct Sums {
         std::array<Micros, kTaskKinds> busy{};
@@ -126,12 +139,12 @@ class Core {
 
     // actions
     void pump(Instant now);
-    void request(const schedule::ReadyTask& task);
+    void request(const Requester& task);
     bool bind(ActionDraft& draft);
-    bool answer_from_cache(const schedule::ReadyTask& task, const Digest& key, ActionId& id, std::uint32_t& attempts);
+    bool answer_from_cache(const Requester& task, const Digest& key, ActionId& id, std::uint32_t& attempts);
     void dispatch(const schedule::Dispatch& dispatch, Instant now);
     void finish(ActionId id, Action& action, Outcome outcome, const ActionEnd& end);
-    void tell(const schedule::ReadyTask& task, ActionId id, const ActionEnd& end, bool cached);
+    void tell(const Requester& task, ActionId id, const ActionEnd& end, bool cached);
     void record_action(ActionId id, const Action& action, const ActionEnd* end, Outcome outcome, bool cacheable);
     storage::AttemptRecord attempt_record(ActionId id, const Run& run) const;
     /// Takes the live attempt out of the action, if it is one.
@@ -148,6 +161,19 @@ class Core {
     /// Takes over what an earlier coordinator had begun of this action, if anything.
     void adopt(ActionId id, Action& action);
     void submit_records();
+    /// The action leaves the table unfinished; its id and attempt numbers stay known. Returns its requesters.
+    std::vector<Requester> dissolve(ActionId id, Action& action);
+
+    // what was lost (core_lost.cpp)
+    /// Inputs of the action that the store does not hold.
+    std::vector<Digest> lost_inputs(const Action& action);
+    /// Precondition: the action waits. Its requesters wait until their inputs have been made again.
+    void make_inputs_again(ActionId id, Action& action, const std::vector<Digest>& lost);
+    void made_again(const schedule::ReadyTask& producer, const ActionEnd& end);
+    /// One more loss for this task; false: too many, the task has been told that it failed.
+    bool may_try_again(const Requester& task);
+    /// The end of a prepare holds a step document that the store can still read.
+    bool document_is_there(const ActionEnd& end);
 
     CoreOptions options_;
     Transport& transport_;
@@ -168,8 +194,10 @@ class Core {
     std::deque<std::pair<std::uint64_t, Digest>> recent_tickets_;
     std::vector<Digest> recent_new_;  ///< of the records not yet submitted
     std::map<std::tuple<TaskKind, std::string, std::string>, Digest> bindings_;
-    std::vector<schedule::ReadyTask> unbound_;  ///< ready, but no connected worker has the toolchain for it
+    std::vector<Requester> unbound_;  ///< ready, but no connected worker has the toolchain for it
     std::map<CampaignId, Sums> sums_;
+    std::vector<Parked> parked_;
+    std::map<schedule::ReadyTask, int> losses_;  ///< how often an input of the task was lost
     /// Good results of actions that nobody has asked for since the coordinator started; kept until somebody does.
     std::map<ActionId, std::pair<WorkerId, protocol::AttemptResult>> orphans_;
     /// Attempts that were running on a worker when it said hello, to be adopted when their actions are asked for.

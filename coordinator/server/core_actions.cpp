@@ -78,6 +78,7 @@ Result<CampaignId> Core::submit(const CampaignRequest& request, const storage::O
 void Core::cancel(CampaignId campaign, Instant now) {
     graph_.cancel(campaign);
     std::erase_if(unbound_, [&](const ReadyTask& task) { return task.campaign == campaign; });
+    std::erase_if(parked_, [&](const Parked& parked) { return parked.task.campaign == campaign; });
     for (auto it = live_.begin(); it != live_.end();) {
         Action& action = it->second;
         const auto wanted = [&](const ReadyTask& task) { return task.campaign == campaign; };
@@ -85,8 +86,8 @@ void Core::cancel(CampaignId campaign, Instant now) {
             ++it;
             continue;
         }
-        for (const ReadyTask& task : action.requesters) {
-            if (!wanted(task)) continue;
+        for (const Requester& task : action.requesters) {
+            if (!wanted(task) || task.again) continue;
             storage::TaskRecord record = campaigns_.task_record(task);
             record.action = it->first;
             record.state = "cancelled";
@@ -99,8 +100,9 @@ void Core::cancel(CampaignId campaign, Instant now) {
             continue;
         }
         cancel_runs(it->first, action, withdrawn.cancel, now, "the campaign was cancelled");
-        live_by_key_.erase(action.key);
-        it = live_.erase(it);
+        const ActionId id = it->first;
+        ++it;
+        dissolve(id, action);
     }
     pump(now);
 }
@@ -116,7 +118,7 @@ void Core::pump(Instant now) {
             ready.insert(ready.end(), builds.begin(), builds.end());
         }
         if (ready.empty()) break;
-        for (const ReadyTask& task : ready) request(task);
+        for (const ReadyTask& task : ready) request({task});
     }
     campaigns_.flush_changes(now, records_);
     for (const CampaignId ended : campaigns_.take_ended()) {
@@ -154,10 +156,11 @@ bool Core::bind(ActionDraft& draft) {
     return true;
 }
 
-bool Core::answer_from_cache(const ReadyTask& task, const Digest& key, ActionId& id, std::uint32_t& attempts) {
+bool Core::answer_from_cache(const Requester& task, const Digest& key, ActionId& id, std::uint32_t& attempts) {
     ActionEnd end;
     if (const auto recent = recent_.find(key); recent != recent_.end()) {
         id = recent->second.id;
+        attempts = recent->second.last_attempt;
         if (!recent->second.cacheable) return false;
         end = recent->second.end;
     } else {
@@ -186,17 +189,14 @@ bool Core::answer_from_cache(const ReadyTask& task, const Digest& key, ActionId&
     const auto missing = artifacts_.missing(digests);
     // An artifact that is gone is made again by its action.
     if (!missing.ok() || !missing->empty()) return false;
-    if (task.kind == TaskKind::kPrepare) {
-        // The coordinator reads the step document itself: one that is rotten is as good as gone.
-        for (const protocol::Output& output : end.outputs) {
-            if (output.name == "step" && !artifacts_.get(output.digest).ok()) return false;
-        }
-    }
+    // The coordinator reads the step document itself: one that is rotten is as good as gone.
+    if (task.kind == TaskKind::kPrepare && end.ok && !document_is_there(end)) return false;
     tell(task, id, end, true);
     return true;
 }
 
-void Core::request(const ReadyTask& task) {
+void Core::request(const Requester& task) {
+    if (!campaigns_.wants(task)) return;
     auto drafted = campaigns_.draft(task, records_);
     if (!drafted.ok()) {
         ActionEnd end;
@@ -241,6 +241,7 @@ void Core::request(const ReadyTask& task) {
     record_action(id, action, nullptr, Outcome::kOk, false);
     scheduler_.add(scheduled(id, action), {task.campaign, 0, graph_.rank(task.step), task.step}, attempts);
     live_by_key_[key] = id;
+    action.last_attempt = attempts;
     Action& added = live_.emplace(id, std::move(action)).first->second;
     adopt(id, added);
 }
@@ -270,7 +271,9 @@ void Core::adopt(ActionId id, Action& action) {
     survivors_.erase(survivor);
     // A measurement that began under another coordinator has lost rows: it is made again.
     if (action.draft.kind == TaskKind::kMeasure) return;
-    if (scheduler_.adopt(worker, id, attempt, -1, now_)) action.runs.push_back({worker, attempt, now_, 0});
+    if (!scheduler_.adopt(worker, id, attempt, -1, now_)) return;
+    action.runs.push_back({worker, attempt, now_, 0});
+    action.last_attempt = std::max(action.last_attempt, attempt);
 }
 
 void Core::dispatch(const schedule::Dispatch& each, Instant now) {
@@ -285,12 +288,14 @@ void Core::dispatch(const schedule::Dispatch& each, Instant now) {
     for (const schedule::Dispatch::Item& item : each.items) {
         Action& action = live_.at(item.action);
         action.runs.push_back({each.worker, item.attempt, now, 0});
+        action.last_attempt = std::max(action.last_attempt, item.attempt);
         assign.items.push_back({{item.action, item.attempt}, action.draft.args});
         if (assign.inputs.empty()) assign.inputs = action.draft.inputs;
         limit += action.prediction.limit(limit_floor(cls.kind));
         memory = std::max(memory, 4 * action.prediction.memory.count);
         records_.emplace_back(attempt_record(item.action, action.runs.back()));
-        for (const ReadyTask& task : action.requesters) {
+        for (const Requester& task : action.requesters) {
+            if (task.again) continue;
             storage::TaskRecord record = campaigns_.task_record(task);
             record.action = item.action;
             record.state = "running";
@@ -359,9 +364,17 @@ void Core::on(Peer& peer, const protocol::AttemptResult& result, Instant now) {
         return;
     }
     Action& action = it->second;
-    const schedule::Ending ending = scheduler_.attempt_ended(key.action, key.attempt, result.outcome);
+    const bool lost = result.outcome == Outcome::kLost;
+    const std::vector<Digest> lost_inputs = lost ? this->lost_inputs(action) : std::vector<Digest>{};
+    // What the worker could not get though it is there counts as its failure: it must not be tried for ever.
+    const Outcome counted = lost && lost_inputs.empty() ? Outcome::kCrashed : result.outcome;
+    const schedule::Ending ending = scheduler_.attempt_ended(key.action, key.attempt, counted);
     end_run(key.action, *run, result);
     acks_.emplace_back(peer.id, key);
+    if (!lost_inputs.empty() && ending.verdict == schedule::Verdict::kRetry) {
+        make_inputs_again(key.action, action, lost_inputs);
+        return;
+    }
     const Micros duration = result.timings.ended - result.timings.started;
     // Shared work counts for the first of its campaigns only, as in the timings.
     Sums& sums = sums_[action.requesters.front().campaign];
@@ -402,27 +415,47 @@ void Core::complete_late(const Peer& peer, Action& action, const protocol::Attem
 }
 
 bool Core::recently_finished(ActionId id) const {
-    return std::any_of(recent_.begin(), recent_.end(), [&](const auto& entry) { return entry.second.id == id; });
+    return std::any_of(recent_.begin(), recent_.end(),
+                       [&](const auto& entry) { return entry.second.finished && entry.second.id == id; });
+}
+
+std::vector<Core::Requester> Core::dissolve(ActionId id, Action& action) {
+    std::vector<Requester> requesters = std::move(action.requesters);
+    recent_[action.key] = Recent{id, action.last_attempt, false, false, {}};
+    recent_new_.push_back(action.key);
+    live_by_key_.erase(action.key);
+    live_.erase(id);
+    return requesters;
 }
 
 void Core::finish(ActionId id, Action& action, Outcome outcome, const ActionEnd& end) {
+    if (end.ok && action.draft.kind == TaskKind::kPrepare && !document_is_there(end)) {
+        for (const Requester& task : dissolve(id, action)) {
+            if (may_try_again(task)) request(task);
+        }
+        return;
+    }
     const bool cacheable = action.draft.cacheable && (outcome == Outcome::kOk || outcome == Outcome::kInputFailed);
     record_action(id, action, &end, outcome, cacheable);
     for (const protocol::Output& output : end.outputs) {
         records_.emplace_back(
             storage::ActionOutputRecord{id, output.name, output.digest, static_cast<std::int64_t>(output.size)});
     }
-    const std::vector<ReadyTask> requesters = std::move(action.requesters);
-    recent_[action.key] = Recent{id, end, cacheable};
+    const std::vector<Requester> requesters = std::move(action.requesters);
+    recent_[action.key] = Recent{id, action.last_attempt, true, cacheable, end};
     recent_new_.push_back(action.key);
     live_by_key_.erase(action.key);
     live_.erase(id);
     // Another step's request that joined a running action did not execute it: for that step it came from the cache.
     bool first = true;
-    for (const ReadyTask& task : requesters) tell(task, id, end, !std::exchange(first, false));
+    for (const Requester& task : requesters) tell(task, id, end, !std::exchange(first, false));
 }
 
-void Core::tell(const ReadyTask& task, ActionId id, const ActionEnd& end, bool cached) {
+void Core::tell(const Requester& task, ActionId id, const ActionEnd& end, bool cached) {
+    if (task.again) {
+        made_again(task, end);
+        return;
+    }
     storage::TaskRecord record = campaigns_.task_record(task);
     record.action = id;
     record.state = end.ok ? "done" : "failed";

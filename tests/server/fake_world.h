@@ -37,7 +37,13 @@ class FakeDatabase : public Journal, public Memory {
                 }
                 if (const auto* task = std::get_if<storage::TaskRecord>(&record)) tasks_[task->id] = *task;
                 if (const auto* step = std::get_if<storage::StepRecord>(&record)) steps_[step->id] = *step;
-                if (const auto* result = std::get_if<storage::ResultRecord>(&record)) results_.push_back(*result);
+                if (const auto* result = std::get_if<storage::ResultRecord>(&record)) {
+                    std::erase_if(results_, [&](const storage::ResultRecord& old) {
+                        return old.step == result->step && old.problem == result->problem &&
+                               old.solution == result->solution;
+                    });
+                    results_.push_back(*result);
+                }
                 if (const auto* campaign = std::get_if<storage::CampaignRecord>(&record))
                     campaigns_[campaign->id] = *campaign;
                 if (const auto* gate = std::get_if<storage::GateRecord>(&record)) gates_.push_back(*gate);
@@ -139,15 +145,23 @@ struct ToyToolchain {
     bool helper_fails = false;
     std::set<std::string> broken;
     std::string split_error;
+    std::string variation;  ///< changes the bytes of objects: a toolchain that is not reproducible
+    bool varied_document = false;
     std::map<TaskKind, int> executed;
 
     protocol::AttemptResult execute(const protocol::Assign& assign, const protocol::Item& item,
                                     FakeArtifacts& artifacts, std::vector<protocol::Rows>& rows) {
         using nlohmann::json;
-        ++executed[assign.kind];
         protocol::AttemptResult result;
         result.key = item.key;
         result.result = "{}";
+        for (const protocol::Input& input : assign.inputs) {
+            if (artifacts.content_.contains(input.digest)) continue;
+            result.outcome = Outcome::kLost;
+            result.message = "input '" + input.name + "': not found";
+            return result;
+        }
+        ++executed[assign.kind];
         result.timings.ended = Micros(1000);
         const auto output = [&](const std::string& name, const std::string& content) {
             result.outputs.push_back({name, artifacts.put(content).value(), content.size()});
@@ -189,6 +203,7 @@ struct ToyToolchain {
                     document["solutions"].push_back({{"name", name}, {"kernel", k}, {"parameters", json::object()}});
                 }
                 document["problems"].push_back({{"name", "8x8x1x8"}, {"sizes", {8, 8, 1, 8}}, {"flop", 1024.0}});
+                if (!variation.empty() && varied_document) document["variation"] = variation;
                 output("step", document.dump());
                 output("helper", "helper source");
                 break;
@@ -199,7 +214,7 @@ struct ToyToolchain {
             case TaskKind::kBuild: {
                 const std::string name = args.at("name").get<std::string>();
                 broken.contains(name) ? fail(name + ".s:7: error: invalid operand")
-                                      : output("object", "object of " + name);
+                                      : output("object", "object of " + name + variation);
                 break;
             }
             case TaskKind::kFinish: output("library", "library"); break;

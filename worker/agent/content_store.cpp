@@ -43,15 +43,20 @@ bool ContentStore::pin(const Digest& digest) {
     const std::lock_guard lock(mutex_);
     const auto it = entries_.find(digest);
     if (it == entries_.end()) return false;
-    if (!it->second.verified) {
+    const Stamp now = stamp_of(path_of(digest));
+    if (now.size < 0 || now != it->second.verified) {
         const auto actual = sha256_file(path_of(digest));
         if (!actual.ok() || *actual != digest) {
             ::unlink(path_of(digest).c_str());
-            total_ -= it->second.size;
-            entries_.erase(it);
+            it->second.verified = Stamp{};
+            // Others that have it pinned keep their count; they find out by intact().
+            if (it->second.pins == 0) {
+                total_ -= it->second.size;
+                entries_.erase(it);
+            }
             return false;
         }
-        it->second.verified = true;
+        it->second.verified = now;
     }
     ++it->second.pins;
     it->second.used = ++uses_;
@@ -65,6 +70,18 @@ void ContentStore::unpin(const Digest& digest) {
     evict();
 }
 
+bool ContentStore::intact(const Digest& digest) {
+    const std::lock_guard lock(mutex_);
+    const auto it = entries_.find(digest);
+    return it != entries_.end() && it->second.verified.size >= 0 && stamp_of(path_of(digest)) == it->second.verified;
+}
+
+ContentStore::Stamp ContentStore::stamp_of(const std::string& path) {
+    struct stat info{};
+    if (::stat(path.c_str(), &info) != 0) return {};
+    return {info.st_ino, info.st_size, std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+}
+
 void ContentStore::added(const Digest& digest, std::uint64_t size) {
     ::chmod(path_of(digest).c_str(), 0444);
     const std::lock_guard lock(mutex_);
@@ -73,7 +90,7 @@ void ContentStore::added(const Digest& digest, std::uint64_t size) {
         it->second.size = static_cast<std::int64_t>(size);
         total_ += it->second.size;
     }
-    it->second.verified = true;
+    it->second.verified = stamp_of(path_of(digest));
     ++it->second.pins;
     it->second.used = ++uses_;
     evict();

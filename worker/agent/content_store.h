@@ -15,8 +15,8 @@
 
 namespace tunefarm::worker {
 
-/// Thread-safe. A cache: nothing in it needs to survive, so nothing is fsynced; files found at start are checked
-/// against their digest before their first use.
+/// Thread-safe. A cache: nothing in it needs to survive, so nothing is fsynced. Files found at start, and files that
+/// somebody has touched since, are checked against their digest before they are used.
 class ContentStore {
   public:
     static Result<std::unique_ptr<ContentStore>> open(const std::string& directory, Bytes limit);
@@ -26,6 +26,8 @@ class ContentStore {
     /// True when the artifact is here and complete; it then stays until unpin().
     bool pin(const Digest& digest);
     void unpin(const Digest& digest);
+    /// A pinned artifact is still what it was when it was pinned.
+    bool intact(const Digest& digest);
     /// `path_of(digest)` has just been written, verified, by the caller. The artifact comes pinned.
     void added(const Digest& digest, std::uint64_t size);
     struct Stored {
@@ -39,10 +41,19 @@ class ContentStore {
     ContentStore(std::string directory, Bytes limit) : directory_(std::move(directory)), limit_(limit) {}
     void evict();  // with mutex_ held
 
+    /// What changes when somebody writes to a file or puts another one in its place.
+    struct Stamp {
+        std::uint64_t inode = 0;
+        std::int64_t size = -1;  ///< -1: there is no such file
+        std::int64_t modified_ns = 0;
+        bool operator==(const Stamp&) const = default;
+    };
+    static Stamp stamp_of(const std::string& path);
+
     struct Entry {
         std::int64_t size = 0;
         int pins = 0;
-        bool verified = false;
+        Stamp verified;  ///< of the file when its content was last known to be right
         std::uint64_t used = 0;
     };
     const std::string directory_;

@@ -136,6 +136,10 @@ Outcome Executor::failure_outcome(const Error& error) const {
     return Outcome::kCrashed;
 }
 
+Outcome Executor::stage_outcome(const Error& error) const {
+    return error.kind == ErrorKind::kCorruption ? Outcome::kLost : failure_outcome(error);
+}
+
 Result<std::vector<std::pair<std::string, std::string>>> Executor::stage(const Job& job, const std::string& root) {
     TUNEFARM_TRY(make_directories(root + "/out", 0700));
     std::vector<std::pair<std::string, std::string>> inputs;
@@ -144,6 +148,10 @@ Result<std::vector<std::pair<std::string, std::string>>> Executor::stage(const J
     };
     for (const protocol::Input& input : job.assign.inputs) {
         const std::string stored = context_.store.path_of(input.digest);
+        if (!context_.store.intact(input.digest)) {
+            return Error{ErrorKind::kCorruption,
+                         "input '" + input.name + "' was changed or removed in this worker's cache: " + stored};
+        }
         if (input.path.empty()) {
             inputs.emplace_back(input.name, stored);
             continue;
@@ -268,7 +276,7 @@ void Executor::run_single(const JobPtr& job, Micros started) {
     const std::string root = new_root();
     const auto inputs = stage(*job, root);
     if (!inputs.ok()) {
-        report_all(job, failure_outcome(inputs.error()), inputs.error().message, started);
+        report_all(job, stage_outcome(inputs.error()), inputs.error().message, started);
         [[maybe_unused]] const Status removed = remove_tree(root);
         return;
     }

@@ -82,7 +82,7 @@ class Executor {
     void run_measure(const JobPtr& job, Micros started);
     void run_noops(const JobPtr& job, Micros started);
 
-    /// Makes the request's private directories and lays out its inputs.
+    /// Makes the request's private directories and lays out its inputs. kCorruption: an input is not here any more.
     Result<std::vector<std::pair<std::string, std::string>>> stage(const Job& job, const std::string& root);
     Result<std::vector<protocol::Output>> take_outputs(const std::string& dir, const OutputPaths& paths,
                                                        std::vector<Digest>& pinned);
@@ -92,6 +92,7 @@ class Executor {
     void report_all(const JobPtr& job, Outcome outcome, const std::string& message, Micros started);
     std::string new_root();
     Outcome failure_outcome(const Error& error) const;
+    Outcome stage_outcome(const Error& error) const;
     bool no_space() const;
 
     SlotContext& context_;

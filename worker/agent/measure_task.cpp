@@ -162,7 +162,7 @@ void Executor::run_measure(const JobPtr& job, Micros started) {
     const auto spec = spec_of(job->assign, cpus);
     const auto inputs = spec.ok() ? stage(*job, root) : spec.error();
     if (!inputs.ok()) {
-        result.outcome = failure_outcome(inputs.error());
+        result.outcome = stage_outcome(inputs.error());
         result.message = inputs.error().message;
     } else {
         DriverRequest request;
