@@ -5,11 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+
+#include "base/atomic_file.h"
 
 namespace tunefarm {
 
@@ -64,26 +65,9 @@ Status sync_directory(const std::string& path) {
 }
 
 Status write_file_atomically(const std::string& path, std::string_view content, mode_t mode) {
-    static std::atomic<std::uint64_t> counter{0};
-    const std::string temporary =
-        path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter.fetch_add(1));
-    {
-        const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-        if (!fd.valid()) return errno_error(temporary);
-        Status written = write_all(fd.get(), content);
-        if (written.ok() && ::fsync(fd.get()) != 0) written = errno_error("fsync");
-        if (!written.ok()) {
-            ::unlink(temporary.c_str());
-            return written.error().in(temporary);
-        }
-    }
-    if (::rename(temporary.c_str(), path.c_str()) != 0) {
-        const Error error = errno_error("rename to " + path);
-        ::unlink(temporary.c_str());
-        return error;
-    }
-    const fs::path parent = fs::path(path).parent_path();
-    return sync_directory(parent.empty() ? "." : parent.string());
+    TUNEFARM_ASSIGN(AtomicFile file, AtomicFile::create(path, mode));
+    TUNEFARM_TRY(file.write(content));
+    return file.commit();
 }
 
 Status make_directories(const std::string& path, mode_t mode) {

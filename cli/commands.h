@@ -56,6 +56,15 @@ int status(const ReadOptions& options);
 int timing(const ReadOptions& options);
 int logs(const ReadOptions& options);
 
+struct ExportOptions {
+    std::string directory = "tunefarm-out";
+    std::string what = "results";
+    std::string format;
+    std::string output;         ///< empty: standard output
+    std::int64_t campaign = 0;  ///< 0: the latest
+};
+int export_table(const ExportOptions& options);
+
 struct GcOptions {
     std::string directory = "tunefarm-out";
     bool dry_run = false;
@@ -76,5 +85,8 @@ int worker(const WorkerOptions& options);
 
 /// Prints "tunefarm: <message>" to standard error and returns the exit code for this kind of error.
 int fail(const Error& error);
+
+/// What a reading command says about a directory without a database.
+Error no_results(const std::string& directory);
 
 }  // namespace tunefarm::cli

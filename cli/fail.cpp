@@ -10,4 +10,10 @@ int fail(const Error& error) {
     return error.kind == ErrorKind::kInput || error.kind == ErrorKind::kNotFound ? kExitUsage : kExitFarmFailed;
 }
 
+Error no_results(const std::string& directory) {
+    return Error{ErrorKind::kInput, directory +
+                                        ": no results here (no tunefarm.db); name the directory that "
+                                        "`tunefarm run --out DIR` wrote"};
+}
+
 }  // namespace tunefarm::cli

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "cli/commands.h"
+#include "storage/export.h"
 
 namespace tunefarm::cli {
 
@@ -15,6 +16,7 @@ struct Commands {
     PlanOptions plan;
     ReadOptions read;
     WorkerOptions worker;
+    ExportOptions export_table;
     GcOptions gc;
     std::function<int()> chosen;
 };
@@ -58,6 +60,19 @@ void add_reading(CLI::App& app, Commands& commands, const char* name, const char
     sub->callback([&commands, command] { commands.chosen = [&commands, command] { return command(commands.read); }; });
 }
 
+void add_export(CLI::App& app, Commands& commands) {
+    CLI::App* sub = app.add_subcommand("export", "Write a table of a campaign as CSV or JSON (docs/storage.md)");
+    ExportOptions& options = commands.export_table;
+    sub->add_option("DIR", options.directory, "what `run --out DIR` wrote")->capture_default_str();
+    sub->add_option("--format", options.format, "csv or json")->required()->check(CLI::IsMember({"csv", "json"}));
+    sub->add_option("--what", options.what, "the table")
+        ->capture_default_str()
+        ->check(CLI::IsMember(storage::export_names()));
+    sub->add_option("--campaign", options.campaign, "campaign id (default: the latest)");
+    sub->add_option("-o,--output", options.output, "file that appears when it is whole (default: standard output)");
+    sub->callback([&commands] { commands.chosen = [&commands] { return export_table(commands.export_table); }; });
+}
+
 void add_gc(CLI::App& app, Commands& commands) {
     CLI::App* sub = app.add_subcommand("gc", "Remove artifacts that nothing needs any more");
     GcOptions& options = commands.gc;
@@ -96,6 +111,7 @@ int main_checked(int argc, char** argv) {
     add_reading(app, commands, "status", "Show campaigns and their tasks", status);
     add_reading(app, commands, "timing", "Show where the time went", timing);
     add_reading(app, commands, "logs", "Show what failed attempts said", logs);
+    add_export(app, commands);
     add_gc(app, commands);
     add_worker(app, commands);
     if (argc > 1 && argv[1][0] != '-') {

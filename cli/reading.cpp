@@ -14,11 +14,7 @@ namespace {
 
 Result<std::unique_ptr<storage::ReadModels>> open(const ReadOptions& options) {
     auto models = storage::ReadModels::open(server::database_path(options.directory));
-    if (!models.ok() && models.error().kind == ErrorKind::kNotFound) {
-        return Error{ErrorKind::kInput, options.directory +
-                                            ": no results here (no tunefarm.db); name the directory that "
-                                            "`tunefarm run --out DIR` wrote"};
-    }
+    if (!models.ok() && models.error().kind == ErrorKind::kNotFound) return no_results(options.directory);
     return models;
 }
 
@@ -43,7 +39,7 @@ int results(const ReadOptions& options) {
     if (!steps.ok()) return fail(steps.error());
     const std::string failed = failed_steps(*steps);
     if (rows->empty() && failed.empty()) return print("no results yet\n");
-    return print((options.all ? all_results_table(*rows) : winners_table(*rows)) + failed);
+    return print((options.all ? all_results_table(*rows) + rejections(*steps) : winners_table(*rows)) + failed);
 }
 
 int status(const ReadOptions& options) {

@@ -155,6 +155,18 @@ std::string failed_steps(const std::vector<storage::StepRow>& steps) {
     return out;
 }
 
+std::string rejections(const std::vector<storage::StepRow>& steps) {
+    std::string out;
+    for (const storage::StepRow& step : steps) {
+        if (step.rejected <= 0) continue;
+        out += fmt::format(
+            "{} step {} for {}: {} of {} permutations were rejected before compilation; `tunefarm export --what "
+            "rejected --format csv` lists the reasons\n",
+            step.config, step.step, step.target, step.rejected, step.permutations);
+    }
+    return out;
+}
+
 std::string status_table(const std::vector<storage::CampaignStatus>& campaigns) {
     std::string out;
     for (const storage::CampaignStatus& campaign : campaigns) {

@@ -22,6 +22,8 @@ std::string winners_table(const std::vector<storage::ResultRow>& rows);
 std::string all_results_table(const std::vector<storage::ResultRow>& rows);
 /// One paragraph per failed step, with the reason; empty when none failed.
 std::string failed_steps(const std::vector<storage::StepRow>& steps);
+/// One line per step with permutations that prepare rejected; empty when none has any.
+std::string rejections(const std::vector<storage::StepRow>& steps);
 std::string status_table(const std::vector<storage::CampaignStatus>& campaigns);
 /// Each attempt's outcome, message and log, indented.
 std::string logs_text(const std::vector<storage::AttemptLog>& logs);

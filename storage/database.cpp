@@ -162,8 +162,24 @@ void Statement::reset() {
     bind_error_ = SQLITE_OK;
 }
 
+int Statement::columns() const {
+    return sqlite3_column_count(handle_);
+}
+
+std::string Statement::column_name(int column) const {
+    return sqlite3_column_name(handle_, column);
+}
+
 bool Statement::is_null(int column) const {
     return sqlite3_column_type(handle_, column) == SQLITE_NULL;
+}
+
+bool Statement::is_integer(int column) const {
+    return sqlite3_column_type(handle_, column) == SQLITE_INTEGER;
+}
+
+bool Statement::is_real(int column) const {
+    return sqlite3_column_type(handle_, column) == SQLITE_FLOAT;
 }
 
 std::int64_t Statement::integer(int column) const {

@@ -51,7 +51,11 @@ class Statement {
     /// Ends the execution (and its hold on the read snapshot) and clears the bindings.
     void reset();
 
+    int columns() const;
+    std::string column_name(int column) const;
     bool is_null(int column) const;
+    bool is_integer(int column) const;
+    bool is_real(int column) const;
     std::int64_t integer(int column) const;   ///< 0 for NULL
     double real(int column) const;            ///< 0 for NULL
     std::string text(int column) const;       ///< empty for NULL

@@ -22,7 +22,7 @@ constexpr const char* kAttempts =
 
 Result<std::vector<AttemptLog>> ReadModels::logs(const CampaignChoice& choice, bool all) {
     const ReadTransaction transaction(state_->db);
-    TUNEFARM_ASSIGN(const auto campaign, state_->choose(choice));
+    TUNEFARM_ASSIGN(const auto campaign, choose_campaign(state_->db, choice));
     std::vector<AttemptLog> out;
     if (!campaign) return out;
     TUNEFARM_ASSIGN(Statement attempts, state_->db.prepare(kAttempts));

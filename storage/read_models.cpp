@@ -44,7 +44,7 @@ struct Forecast {
 
 }  // namespace
 
-Result<std::optional<ChosenCampaign>> ReadModels::State::choose(const CampaignChoice& choice) {
+Result<std::optional<ChosenCampaign>> choose_campaign(Database& db, const CampaignChoice& choice) {
     std::string sql = "SELECT id, name, state, created_us, ended_us FROM campaign ";
     if (choice.id.valid()) {
         sql += "WHERE id = ?1 ";
@@ -86,7 +86,7 @@ Result<std::vector<ResultRow>> ReadModels::results(const ResultsFilter& filter) 
     std::vector<ResultRow> rows;
     CampaignId campaign;
     if (!filter.step.valid()) {
-        TUNEFARM_ASSIGN(const std::optional<ChosenCampaign> chosen, state_->choose(filter.campaign));
+        TUNEFARM_ASSIGN(const std::optional<ChosenCampaign> chosen, choose_campaign(state_->db, filter.campaign));
         if (!chosen) return rows;
         campaign = chosen->id;
     }

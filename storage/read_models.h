@@ -135,7 +135,9 @@ struct StepRow {
     std::string target;
     std::string group_name;
     StepEnd end = StepEnd::kNone;
-    std::string message;  ///< why it failed
+    std::string message;            ///< why it failed
+    std::int64_t permutations = 0;  ///< that prepare looked at, 0 before it
+    std::int64_t rejected = 0;      ///< of these, by prepare; their reasons are in the export table "rejected"
     std::vector<StepFile> files;
 };
 

@@ -18,11 +18,11 @@ struct ChosenCampaign {
     Instant ended;  ///< zero while open
 };
 
+/// nullopt: no campaign was named and there is none.
+Result<std::optional<ChosenCampaign>> choose_campaign(Database& db, const CampaignChoice& choice);
+
 struct ReadModels::State {
     Database db;
-
-    /// nullopt: no campaign was named and there is none.
-    Result<std::optional<ChosenCampaign>> choose(const CampaignChoice& choice);
 };
 
 }  // namespace tunefarm::storage

@@ -9,13 +9,16 @@ namespace tunefarm::storage {
 Result<std::vector<StepRow>> ReadModels::steps(const CampaignChoice& choice) {
     const ReadTransaction snapshot(state_->db);
     TUNEFARM_TRY(snapshot.status());
-    TUNEFARM_ASSIGN(const auto campaign, state_->choose(choice));
+    TUNEFARM_ASSIGN(const auto campaign, choose_campaign(state_->db, choice));
     std::vector<StepRow> out;
     if (!campaign) return out;
     TUNEFARM_ASSIGN(Statement steps,
-                    state_->db.prepare("SELECT s.id, f.path, s.unit, s.target, s.group_name, s.ending, s.message "
-                                       "FROM step s JOIN config f ON f.id = s.config WHERE s.campaign = ?1 "
-                                       "ORDER BY s.config, s.target, s.unit"));
+                    state_->db.prepare("SELECT s.id, f.path, s.unit, s.target, s.group_name, s.ending, s.message, "
+                                       "a.result ->> 'permutations', a.result ->> 'rejected' "
+                                       "FROM step s JOIN config f ON f.id = s.config "
+                                       "LEFT JOIN task t ON t.step = s.id AND t.kind = 1 "
+                                       "LEFT JOIN action a ON a.id = t.action AND json_valid(a.result) "
+                                       "WHERE s.campaign = ?1 ORDER BY s.config, s.target, s.unit"));
     TUNEFARM_ASSIGN(Statement files, state_->db.prepare("SELECT name, digest FROM step_file WHERE step = ?1 "
                                                         "ORDER BY name"));
     steps.bind(1, campaign->id.value());
@@ -30,6 +33,8 @@ Result<std::vector<StepRow>> ReadModels::steps(const CampaignChoice& choice) {
         step.group_name = steps.text(4);
         step.end = static_cast<StepEnd>(steps.integer(5));
         step.message = steps.text(6);
+        step.permutations = steps.integer(7);
+        step.rejected = steps.integer(8);
         files.bind(1, step.id.value());
         while (true) {
             TUNEFARM_ASSIGN(const bool file, files.step());

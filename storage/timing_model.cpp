@@ -146,7 +146,7 @@ Result<Timing> ReadModels::timing(const CampaignChoice& choice, Instant now) {
     Database& db = state_->db;
     const ReadTransaction snapshot(db);
     TUNEFARM_TRY(snapshot.status());
-    TUNEFARM_ASSIGN(const std::optional<ChosenCampaign> chosen, state_->choose(choice));
+    TUNEFARM_ASSIGN(const std::optional<ChosenCampaign> chosen, choose_campaign(state_->db, choice));
     if (!chosen) return Error{ErrorKind::kNotFound, db.path() + ": no campaign yet"};
     const Instant until = chosen->ended.since_epoch.count() != 0 ? chosen->ended : now;
     Timing timing;
