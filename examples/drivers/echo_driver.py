@@ -1,28 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A complete tunefarm driver for a toy toolchain, "echo": its kernels are text files (docs/drivers.md)."""
-import json, os, sys, time
+import json, math, os, sys, time
 
 requests, events = os.fdopen(3, encoding="utf-8"), os.fdopen(4, "w", encoding="utf-8")
 def send(**event):
     print(json.dumps(event), file=events, flush=True)
 read = lambda path: open(path, encoding="utf-8").read()
+def groups(config):
+    """(entry, group, Exact problem sizes) of each unit, in the order of their indices."""
+    for e, entry in enumerate(json.loads(config)["BenchmarkProblems"]):
+        for g, group in enumerate(entry[1:]):
+            sizes = [s["Exact"] for f in group.get("BenchmarkFinalParameters") or [] for s in f.get("ProblemSizes", []) if "Exact" in s]
+            if not sizes:
+                raise ValueError(f"BenchmarkProblems[{e}][{g + 1}]", "a group with Exact problem sizes")
+            yield e, g, sizes
 def run(verb, args, inputs, row):
     """Does one request in the current directory; returns (result, texts of the outputs by name)."""
     if verb == "split":
-        units = []
-        for e, entry in enumerate(json.loads(read(inputs["config"]))["BenchmarkProblems"]):
-            for g, group in enumerate(entry[1:]):
-                sizes = [s["Exact"] for f in group.get("BenchmarkFinalParameters") or [] for s in f.get("ProblemSizes", []) if "Exact" in s]
-                if not sizes:
-                    raise ValueError(f"BenchmarkProblems[{e}][{g + 1}]", "a group with Exact problem sizes")
-                units.append({"index": len(units), "entry": e, "group": g, "problem": "Echo", "group_name": f"Echo_{len(units):02}",
-                              "cache_key": f"{len(units):012x}", "fork_permutations": 2, "size_entries": len(sizes),
-                              "problem_sizes": sizes, "custom_kernels": [], "result_driven": False})
-        return {"units": units}, {}
+        return {"units": [{"index": i, "entry": e, "group": g, "problem": "Echo", "group_name": f"Echo_{i:02}", "cache_key": f"{i:012x}",
+                           "fork_permutations": 2, "size_entries": len(sizes), "problem_sizes": sizes, "custom_kernels": [],
+                           "result_driven": False} for i, (e, g, sizes) in enumerate(groups(read(inputs["config"])))]}, {}
     if verb == "prepare":
+        _, _, sizes = list(groups(read(inputs["config"])))[args["unit"]]
         kernels = [{"name": f"echo_{c}", "args": {"letter": c}, "cost": 1.0} for c in "ab"]
-        step = {"kernels": kernels, "rejected": [], "problems": [{"name": "64", "sizes": [64], "flop": 64.0}],
+        step = {"kernels": kernels, "rejected": [],
+                "problems": [{"name": "x".join(map(str, p)), "sizes": p, "flop": 2.0 * math.prod(p)} for p in sizes],
                 "solutions": [{"name": k["name"], "kernel": i, "parameters": k["args"]} for i, k in enumerate(kernels)]}
         return {"kernels": 2, "solutions": 2, "permutations": 2, "rejected": 0}, {"step": json.dumps(step), "helper": "h"}
     if verb == "helper":

@@ -103,6 +103,15 @@ test_NoInstallStopsWithTheList() {
     [[ $(called apt-get) == 0 ]] || fail "apt-get was called"
     [[ $(called ninja) == 0 ]] || fail "a build was started"
 }
+test_HelpOfAFreshTreeNeitherInstallsNorBuilds() {
+    forget libzstd-dev
+    run / "$tree/tunefarm" --help
+    exits 0
+    has "$out" "./tunefarm build"
+    has "$out" "./tunefarm test"
+    [[ $(called apt-get) == 0 && $(called cmake) == 0 && $(called ninja) == 0 ]] || fail "something was started"
+    [[ ! -e $tree/build ]] || fail "a build folder was made"
+}
 test_NoInstallRunsWhenNothingIsMissing() {
     run / "$tree/tunefarm" --no-install plan
     exits 7
