@@ -94,7 +94,6 @@ void Graph::prepared(StepId id, PreparedStep prepared) {
     step.prepare = Part::kOk;
     step.kernels = static_cast<std::int32_t>(prepared.kernel_costs.size());
     step.problems = prepared.problems;
-    step.kernel_ok.resize(prepared.kernel_costs.size());
     step.finish = Part::kWaiting;
     if (step.kernels == 0) {
         end(step, StepEnd::kFailed, "no valid solution: every permutation was rejected");
@@ -105,7 +104,7 @@ void Graph::prepared(StepId id, PreparedStep prepared) {
     std::stable_sort(step.build_order.begin(), step.build_order.end(), [&](std::int32_t a, std::int32_t b) {
         return prepared.kernel_costs[static_cast<std::size_t>(a)] < prepared.kernel_costs[static_cast<std::size_t>(b)];
     });
-    building_.insert({step.rank, id});
+    building_[step.campaign].insert({step.rank, id});
     change(step, "building");
     if (prepared.helper) {
         step.helper = Part::kReady;
@@ -113,7 +112,7 @@ void Graph::prepared(StepId id, PreparedStep prepared) {
     }
 }
 
-void Graph::task_ended(StepId id, TaskKind kind, std::int32_t index, bool ok, const std::string& message) {
+void Graph::task_ended(StepId id, TaskKind kind, bool ok, const std::string& message) {
     Step& step = steps_.at(id);
     if (step.ended) return;
     const Part part = ok ? Part::kOk : Part::kFailed;
@@ -132,7 +131,6 @@ void Graph::task_ended(StepId id, TaskKind kind, std::int32_t index, bool ok, co
             ++step.builds_ended;
             if (ok) {
                 ++step.builds_ok;
-                step.kernel_ok[static_cast<std::size_t>(index)] = true;
             } else if (step.build_message.empty()) {
                 step.build_message = message;
             }
@@ -203,7 +201,7 @@ void Graph::end(Step& step, StepEnd how, const std::string& message) {
     if (campaigns_.at(step.campaign).cancelled && how == StepEnd::kFailed) how = StepEnd::kCancelled;
     step.ended = true;
     step.ended_well = how == StepEnd::kMeasured || how == StepEnd::kSimulated || how == StepEnd::kBuilt;
-    building_.erase({step.rank, step.spec.id});
+    admitted(step);
     Campaign& campaign = campaigns_.at(step.campaign);
     --campaign.steps_open;
     if (!step.ended_well) campaign.failed_step = true;
@@ -236,10 +234,23 @@ std::vector<StepChange> Graph::take_changes() {
     return std::exchange(changes_, {});
 }
 
-std::vector<ReadyTask> Graph::admit_builds(std::size_t most) {
+std::vector<CampaignId> Graph::building() const {
+    std::vector<CampaignId> out;
+    for (const auto& [campaign, steps] : building_) out.push_back(campaign);
+    return out;
+}
+
+void Graph::admitted(const Step& step) {
+    const auto it = building_.find(step.campaign);
+    if (it == building_.end()) return;
+    it->second.erase({step.rank, step.spec.id});
+    if (it->second.empty()) building_.erase(it);
+}
+
+std::vector<ReadyTask> Graph::admit_builds(CampaignId campaign, std::size_t most) {
     std::vector<ReadyTask> out;
-    while (out.size() < most && !building_.empty()) {
-        Step& step = steps_.at(building_.begin()->second);
+    while (out.size() < most && building_.contains(campaign)) {
+        Step& step = steps_.at(building_.at(campaign).begin()->second);
         while (out.size() < most && !step.build_order.empty()) {
             out.push_back(
                 ReadyTask{step.campaign, step.config, step.spec.id, TaskKind::kBuild, step.build_order.back()});
@@ -247,7 +258,7 @@ std::vector<ReadyTask> Graph::admit_builds(std::size_t most) {
         }
         if (step.build_order.empty()) {
             step.build_order.shrink_to_fit();
-            building_.erase(building_.begin());
+            admitted(step);
         }
     }
     return out;
@@ -267,10 +278,6 @@ CampaignState Graph::state(CampaignId id) const {
     return campaign.failed_step ? CampaignState::kFailed : CampaignState::kDone;
 }
 
-bool Graph::kernel_ok(StepId id, std::int32_t kernel) const {
-    return steps_.at(id).kernel_ok[static_cast<std::size_t>(kernel)];
-}
-
 std::array<std::int64_t, kTaskKinds> Graph::open_tasks(CampaignId id) const {
     std::array<std::int64_t, kTaskKinds> open{};
     const auto add = [&](TaskKind kind, std::int64_t count) { open[static_cast<std::size_t>(kind)] += count; };
@@ -285,6 +292,50 @@ std::array<std::int64_t, kTaskKinds> Graph::open_tasks(CampaignId id) const {
         add(TaskKind::kConclude, 1);
     }
     return open;
+}
+
+std::string Graph::measure_waits_for(const Step& step) const {
+    if (step.finish != Part::kOk) return "waits for its step's finish";
+    return step.helper == Part::kReady ? "waits for its step's helper" : "";
+}
+
+std::string Graph::conclude_waits_for(const Step& step) const {
+    if (step.finish != Part::kOk) return "waits for its step's finish";
+    if (step.helper == Part::kReady) return "waits for its step's helper";
+    if (step.spec.measured && (!step.measuring || step.measures_ended < step.problems)) {
+        return "waits for " + std::to_string(step.problems - step.measures_ended) + " of its step's " +
+               std::to_string(step.problems) + " measurements";
+    }
+    return "gate: waits for conclude of step " + std::to_string(step.spec.conclude_after.value()) +
+           " (same group name)";
+}
+
+std::vector<Graph::Wait> Graph::waits(StepId id) const {
+    std::vector<Wait> out;
+    const auto found = steps_.find(id);
+    if (found == steps_.end() || found->second.ended) return out;
+    const Step& step = found->second;
+    if (step.prepare == Part::kWaiting) {
+        const bool gate = step.spec.prepare_after.valid() && campaigns_.at(step.campaign).held.empty();
+        out.push_back({TaskKind::kPrepare, 1,
+                       gate ? "gate: waits for finish of step " + std::to_string(step.spec.prepare_after.value()) +
+                                  " (same cache directory)"
+                            : "waits until every config of its campaign has been split"});
+        return out;
+    }
+    if (step.prepare != Part::kOk) return out;
+    const auto unadmitted = static_cast<std::int64_t>(step.build_order.size());
+    if (unadmitted > 0) out.push_back({TaskKind::kBuild, unadmitted, "waits for earlier builds of its campaign"});
+    if (step.finish == Part::kWaiting) {
+        out.push_back({TaskKind::kFinish, 1,
+                       "waits for " + std::to_string(step.kernels - step.builds_ended) + " of its step's " +
+                           std::to_string(step.kernels) + " builds"});
+    }
+    if (step.spec.measured && !step.measuring) {
+        out.push_back({TaskKind::kMeasure, step.problems, measure_waits_for(step)});
+    }
+    if (step.conclude == Part::kWaiting) out.push_back({TaskKind::kConclude, 1, conclude_waits_for(step)});
+    return out;
 }
 
 void Graph::ready(const Step& step, TaskKind kind, std::int32_t index) {

@@ -64,22 +64,30 @@ class Graph {
 
     void prepared(StepId step, PreparedStep prepared);
     /// A task other than split and prepare ended for good; also a failed prepare.
-    void task_ended(StepId step, TaskKind kind, std::int32_t index, bool ok, const std::string& message);
+    void task_ended(StepId step, TaskKind kind, bool ok, const std::string& message);
     /// Nothing of the campaign becomes ready any more.
     void cancel(CampaignId campaign);
 
     /// Tasks that became ready since the last call, builds excepted.
     std::vector<ReadyTask> take_ready();
-    /// Up to `most` more builds, best step first, within a step the longest first.
-    std::vector<ReadyTask> admit_builds(std::size_t most);
+    /// Campaigns that have builds to admit. Each is admitted by itself: how they share the farm is the scheduler's.
+    std::vector<CampaignId> building() const;
+    /// Up to `most` more builds of the campaign, best step first, within a step the longest first.
+    std::vector<ReadyTask> admit_builds(CampaignId campaign, std::size_t most);
     std::vector<StepChange> take_changes();
 
     /// Johnson rank: lower runs first.
     double rank(StepId step) const;
     CampaignState state(CampaignId campaign) const;
-    bool kernel_ok(StepId step, std::int32_t kernel) const;
     /// Tasks of the campaign that have not ended, by kind, as far as they are known.
     std::array<std::int64_t, kTaskKinds> open_tasks(CampaignId campaign) const;
+    /// Tasks of one step that wait for other tasks (not for a worker), and for what.
+    struct Wait {
+        TaskKind kind = TaskKind::kPrepare;
+        std::int64_t count = 1;
+        std::string reason;
+    };
+    std::vector<Wait> waits(StepId step) const;
 
   private:
     enum class Part : std::uint8_t { kNone, kWaiting, kReady, kOk, kFailed };
@@ -95,7 +103,6 @@ class Graph {
         bool ended = false;
         bool ended_well = false;
         std::vector<std::int32_t> build_order;  ///< not yet admitted, next one last
-        std::vector<bool> kernel_ok;
         std::int32_t kernels = 0;
         std::int32_t builds_ended = 0;
         std::int32_t builds_ok = 0;
@@ -125,6 +132,9 @@ class Graph {
     void end(Step& step, StepEnd how, const std::string& message);
     void ready(const Step& step, TaskKind kind, std::int32_t index);
     void change(const Step& step, const char* state);
+    void admitted(const Step& step);
+    std::string measure_waits_for(const Step& step) const;
+    std::string conclude_waits_for(const Step& step) const;
     double johnson(double cpu_seconds, double device_seconds) const;
 
     double cpus_ = 1;
@@ -132,7 +142,8 @@ class Graph {
     std::map<CampaignId, Campaign> campaigns_;
     std::map<ConfigId, CampaignId> configs_;
     std::map<StepId, Step> steps_;
-    std::set<std::pair<double, StepId>> building_;  ///< steps with builds to admit, by rank
+    /// Steps with builds to admit, by rank; no campaign without one.
+    std::map<CampaignId, std::set<std::pair<double, StepId>>> building_;
     std::vector<ReadyTask> ready_;
     std::vector<StepChange> changes_;
 };

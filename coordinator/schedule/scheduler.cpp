@@ -30,7 +30,7 @@ void erase_sorted(std::vector<ActionId>& list, ActionId id) {
 
 ClassId Scheduler::intern(const ClassSpec& spec) {
     if (const auto it = class_ids_.find(spec); it != class_ids_.end()) return it->second;
-    classes_.push_back(Class{spec, {}, 0});
+    classes_.push_back(Class{spec, {}, 0, {}});
     const ClassId id(static_cast<std::int64_t>(classes_.size()));
     class_ids_.emplace(spec, id);
     for (Pool& pool : pools_) pool.can.push_back(pool_can(pool, spec));
@@ -62,6 +62,10 @@ void Scheduler::worker_joined(WorkerId id, WorkerSpec spec) {
     Worker worker;
     worker.pool = static_cast<std::int32_t>(pool);
     worker.device_busy.resize(spec.devices.size());
+    worker.alone = std::any_of(spec.devices.begin(), spec.devices.end(), [&](const DeviceSpec& device) {
+        return device.slots > 0 && device.slots >= spec.slots;
+    });
+    worker.health = health_.state(spec.host);
     worker.spec = std::move(spec);
     total_slots_ += worker.spec.slots;
     Worker& stored = workers_.emplace(id, std::move(worker)).first->second;
@@ -95,6 +99,7 @@ std::vector<ActionId> Scheduler::worker_lost(WorkerId id) {
     pool.open_devices.erase({it->second.used, id});
     --pool.workers;
     total_slots_ -= it->second.spec.slots;
+    health_.lost(it->second.spec.host);
     workers_.erase(it);
     return back;
 }
@@ -177,7 +182,30 @@ std::vector<Running> Scheduler::complete(ActionId id) {
     return remove(it->second);
 }
 
-Ending Scheduler::attempt_ended(ActionId id, std::uint32_t attempt, Outcome outcome) {
+void Scheduler::judge(const Action& action, const std::string& host, Outcome outcome, Instant now) {
+    if (outcome == Outcome::kOk) {
+        for (const std::string& other : action.failed_on) {
+            if (other != host) health_.strike(other, now);
+        }
+        health_.succeeded(host);
+    } else {
+        health_.failed(host, now);
+    }
+    update_health();
+}
+
+void Scheduler::update_health() {
+    if (health_version_ == health_.version()) return;
+    health_version_ = health_.version();
+    for (auto& [id, worker] : workers_) {
+        const HostState state = health_.state(worker.spec.host);
+        if (state == worker.health) continue;
+        worker.health = state;
+        reopen(id, worker, worker.used);
+    }
+}
+
+Ending Scheduler::attempt_ended(ActionId id, std::uint32_t attempt, Outcome outcome, Micros took, Instant now) {
     Ending ending;
     const auto it = actions_.find(id.value());
     if (it == actions_.end()) return ending;
@@ -186,7 +214,15 @@ Ending Scheduler::attempt_ended(ActionId id, std::uint32_t attempt, Outcome outc
         std::find_if(action.runs.begin(), action.runs.end(), [&](const Run& r) { return r.attempt == attempt; });
     if (run == action.runs.end()) return ending;
     const WorkerId worker = run->worker;
+    const std::string& host = workers_.at(worker).spec.host;
     release(action, static_cast<std::size_t>(run - action.runs.begin()));
+    charge(action, took - action.spec.predicted);
+    const bool failed = outcome == Outcome::kInputFailed || outcome == Outcome::kCrashed ||
+                        outcome == Outcome::kTimedOut || outcome == Outcome::kOutOfMemory;
+    if (failed && std::count(action.failed_on.begin(), action.failed_on.end(), host) == 0) {
+        action.failed_on.push_back(host);
+    }
+    if (failed || outcome == Outcome::kOk) judge(action, host, outcome, now);
     bool over = false;
     switch (outcome) {
         case Outcome::kOk: over = true; break;
@@ -233,7 +269,9 @@ void Scheduler::enqueue(Action& action) {
     action.queued_under = best->campaign;
     cls.queues[best->campaign].insert(action.key);
     ++cls.waiting;
-    ++campaigns_[best->campaign].waiting;
+    Campaign& campaign = campaigns_[best->campaign];
+    ++campaign.waiting;
+    if (cls.spec.kind == TaskKind::kBuild) ++campaign.waiting_builds;
     ++waiting_by_kind_[static_cast<std::size_t>(cls.spec.kind)];
 }
 
@@ -243,7 +281,9 @@ void Scheduler::dequeue(Action& action) {
     queue->second.erase(action.key);
     if (queue->second.empty()) cls.queues.erase(queue);
     --cls.waiting;
-    --campaigns_[action.queued_under].waiting;
+    Campaign& campaign = campaigns_[action.queued_under];
+    --campaign.waiting;
+    if (cls.spec.kind == TaskKind::kBuild) --campaign.waiting_builds;
     --waiting_by_kind_[static_cast<std::size_t>(cls.spec.kind)];
 }
 
@@ -264,11 +304,12 @@ void Scheduler::start(Action& action, WorkerId id, Worker& worker, std::int32_t 
     if (device < 0 && bundle == 0 && action.spec.straggler_after.count() > 0 && action.runs.empty()) {
         watch(run, action.spec.id, now + action.spec.straggler_after);
     }
-    worker.memory_used += action.spec.memory.count;
+    run.memory = memory_of(action);
+    worker.memory_used += run.memory;
     insert_sorted(worker.running, action.spec.id);
     if (!action.runs.empty()) ++backups_;
     action.runs.push_back(run);
-    campaigns_[action.requests.front().campaign].used += static_cast<double>(action.spec.predicted.count()) * 1e-6;
+    charge(action, action.spec.predicted);
     ++running_;
     reopen(id, worker, used_before);
 }
@@ -289,22 +330,48 @@ void Scheduler::release(Action& action, std::size_t index_of_run) {
         worker.bundles.erase(run.bundle);
         --worker.used;
     }
-    worker.memory_used -= action.spec.memory.count;
+    worker.memory_used -= run.memory;
     erase_sorted(worker.running, action.spec.id);
     reopen(run.worker, worker, used_before);
 }
 
+void Scheduler::charge(const Action& action, Micros time) {
+    // Shared work is paid by those who share it, in equal parts.
+    const double each = static_cast<double>(time.count()) * 1e-6 / static_cast<double>(action.requests.size());
+    for (const Request& request : action.requests) campaigns_[request.campaign].used += each;
+}
+
+std::size_t Scheduler::waiting_builds(CampaignId campaign) const {
+    const auto it = campaigns_.find(campaign);
+    return it == campaigns_.end() ? 0 : it->second.waiting_builds;
+}
+
+std::int64_t Scheduler::memory_of(const Action& action) const {
+    const std::int64_t seen = classes_[index(action.spec.cls)].memory.count;
+    return seen > 0 ? seen : action.spec.memory.count;
+}
+
+bool Scheduler::fits(const Action& action, const Worker& worker) const {
+    // What is larger than any host runs alone: its limit, not the budget, then decides.
+    return worker.memory_used == 0 || worker.memory_used + memory_of(action) <= worker.spec.memory.count;
+}
+
+bool Scheduler::trusted(const Worker& worker) const {
+    return worker.health == HostState::kTrusted || (worker.health == HostState::kProbing && worker.running.empty());
+}
+
 bool Scheduler::has_credit(const Worker& worker) const {
     const std::uint32_t slots = worker.spec.slots;
-    if (slots <= worker.device_slots) return false;
+    if (slots <= worker.device_slots || !trusted(worker)) return false;
     return worker.used < slots - worker.device_slots + worker.spec.prefetch;
 }
 
 void Scheduler::reopen(WorkerId id, Worker& worker, std::uint32_t used_before) {
     Pool& pool = pools_[static_cast<std::size_t>(worker.pool)];
     const bool credit = worker.spec.slots > 0 && has_credit(worker);
-    const bool device = worker.spec.slots > 0 && std::find(worker.device_busy.begin(), worker.device_busy.end(),
-                                                           false) != worker.device_busy.end();
+    const bool device =
+        worker.spec.slots > 0 && trusted(worker) &&
+        std::find(worker.device_busy.begin(), worker.device_busy.end(), false) != worker.device_busy.end();
     const std::pair before(used_before, id);
     const std::pair now(worker.used, id);
     if (before != now || !credit) pool.open.erase(before);

@@ -9,7 +9,8 @@
 // "Stage" is what keeps the pool full and the steps ending: conclude and finish come before all else, and prepare
 // before builds only while few builds wait. Rules that are not an order are predicates (blocked()). A CPU action that
 // runs far longer than predicted gets one backup attempt on another host when slots are idle; the first to end wins.
-// Measurements never do: a copy would measure contention.
+// Measurements never do: a copy would measure contention. An action that failed on a host is tried on another one, if
+// there is one; hosts that fail where others succeed are quarantined (host_health.h).
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@
 
 #include "base/digest.h"
 #include "base/types.h"
+#include "coordinator/schedule/host_health.h"
 #include "coordinator/schedule/ids.h"
 
 namespace tunefarm::schedule {
@@ -107,13 +109,16 @@ class Scheduler {
         Micros bundle_total{500'000};
         std::uint32_t bundle_most = 64;
         double backup_share = 0.05;  ///< of the farm's slots; at least one
+        HostHealth::Options health;
     };
 
     Scheduler() : Scheduler(Options{}) {}
-    explicit Scheduler(Options options) : options_(options) {}
+    explicit Scheduler(Options options) : options_(options), health_(options.health) {}
 
     ClassId intern(const ClassSpec& spec);
     const ClassSpec& spec(ClassId cls) const { return classes_[index(cls)].spec; }
+    /// What an attempt of this class is now seen to take: also for actions that wait since before that was known.
+    void class_memory(ClassId cls, Bytes memory) { classes_[index(cls)].memory = memory; }
 
     void worker_joined(WorkerId worker, WorkerSpec spec);
     /// New limits of a connected worker; 0 slots: nothing new is sent.
@@ -136,21 +141,30 @@ class Scheduler {
     /// leaves the scheduler. Returns its live attempts, which are of no use any more.
     std::vector<Running> complete(ActionId action);
 
-    Ending attempt_ended(ActionId action, std::uint32_t attempt, Outcome outcome);
+    /// `took`: execution time, by which the fair share is corrected from what was predicted.
+    Ending attempt_ended(ActionId action, std::uint32_t attempt, Outcome outcome, Micros took, Instant now);
 
     /// Appends every dispatch that is possible now.
     void decide(Instant now, std::vector<Dispatch>& out);
 
     /// Waiting (not running) actions of this kind; the graph admits builds while this is low.
     std::size_t waiting(TaskKind kind) const { return waiting_by_kind_[static_cast<std::size_t>(kind)]; }
+    std::size_t waiting_builds(CampaignId campaign) const;
     std::size_t running() const { return running_; }
     std::uint32_t total_slots() const { return total_slots_; }
     std::size_t workers() const { return workers_.size(); }
     /// Some connected worker has a device for this target.
     bool has_device(const std::string& target) const;
 
-    /// Why the action is not running, from the predicates that decide() uses; "running on HOST" if it is.
-    std::string explain(ActionId action) const;
+    /// The action's state for people: where it runs, or else why not, from the predicates that decide() uses: one line
+    /// per reason, with the hosts that it holds for.
+    struct Why {
+        bool running = false;
+        std::vector<std::string> lines;
+    };
+    Why explain(ActionId action, Instant now) const;
+    /// Hosts that were quarantined, probed or trusted again since the last call: (host, sentence).
+    std::vector<std::pair<std::string, std::string>> take_host_changes() { return health_.take_changes(); }
 
   private:
     struct QueueKey {
@@ -165,18 +179,21 @@ class Scheduler {
         double used = 0;  ///< predicted seconds dispatched so far, the virtual time of fair sharing
         std::int32_t priority = 0;
         std::size_t waiting = 0;
+        std::size_t waiting_builds = 0;
     };
     struct Class {
         ClassSpec spec;
         std::map<CampaignId, std::set<QueueKey>> queues;
         std::size_t waiting = 0;
+        Bytes memory;  ///< 0: nothing seen
     };
     struct Run {
         WorkerId worker;
         std::uint32_t attempt = 0;
         std::int32_t device = -1;
         std::uint64_t bundle = 0;  ///< items of one bundle take one assignment together; 0: alone
-        Instant straggler;         ///< of its entry in watch_, zero if it has none
+        std::int64_t memory = 0;
+        Instant straggler;  ///< of its entry in watch_, zero if it has none
     };
     struct Action {
         ActionSpec spec;
@@ -186,8 +203,9 @@ class Scheduler {
         std::uint32_t attempts = 0;
         std::uint32_t crashes = 0;
         std::uint32_t diagnostics = 0;
-        std::vector<Run> runs;           ///< live attempts, at most two; none while waiting
-        std::vector<WorkerId> excluded;  ///< workers that said they cannot
+        std::vector<Run> runs;               ///< live attempts, at most two; none while waiting
+        std::vector<WorkerId> excluded;      ///< workers that said they cannot
+        std::vector<std::string> failed_on;  ///< hosts
     };
     struct Worker {
         WorkerSpec spec;
@@ -196,6 +214,8 @@ class Scheduler {
         std::uint32_t device_slots = 0;  ///< slots taken by running measurements
         std::int64_t memory_used = 0;
         std::vector<bool> device_busy;
+        bool alone = false;  ///< a measurement on it takes the whole host
+        HostState health = HostState::kTrusted;
         std::vector<ActionId> running;                   ///< ascending
         std::map<std::uint64_t, std::uint32_t> bundles;  ///< open bundle → items left
     };
@@ -221,16 +241,43 @@ class Scheduler {
     /// The action leaves the scheduler; returns the attempts that were live.
     std::vector<Running> remove(Action& action);
     bool has_credit(const Worker& worker) const;
+    std::int64_t memory_of(const Action& action) const;
+    bool fits(const Action& action, const Worker& worker) const;
+    /// Its host is trusted, or it is idle and may be probed.
+    bool trusted(const Worker& worker) const;
+    void charge(const Action& action, Micros time);
+    void update_health();
+    void judge(const Action& action, const std::string& host, Outcome outcome, Instant now);
     void reopen(WorkerId id, Worker& worker, std::uint32_t used_before);
     /// The best action for this worker: measurements or CPU work.
     std::optional<Choice> best(const Pool& pool, const Worker& worker, WorkerId id, bool measure) const;
     int stage(TaskKind kind) const;
     std::optional<std::int32_t> free_device(const Worker& worker, const std::string& target) const;
     bool work_waits(const Pool& pool, bool measure) const;
+    /// Highest user priority of the work that waits; least possible if none does.
+    std::int32_t top_priority(const Pool& pool, bool measure) const;
+    /// A host that may take the action and has not failed it.
+    bool another_host(const Action& action) const;
     /// Slots that waiting measurements need on this worker, so that CPU work leaves them free.
     std::uint32_t reserved(const Worker& worker, const Pool& pool) const;
-    /// Why the action may not start on this worker now; empty if it may.
-    std::string blocked(const Action& action, WorkerId id, const Worker& worker, const Pool& pool) const;
+    /// What keeps the action from starting on a worker now; kFree: nothing.
+    enum class Block : std::uint8_t {
+        kFree,
+        kExcluded,
+        kNoNewWork,
+        kQuarantined,
+        kOtherHost,
+        kMemory,
+        kSlot,
+        kReserved,
+        kForMeasurement,
+        kDevice,
+        kIdle,
+        kOtherWork,
+        kReservedSlots
+    };
+    Block blocked(const Action& action, WorkerId id, const Worker& worker, const Pool& pool) const;
+    std::string words(Block block, const Action& action, const Worker& worker, Instant now) const;
     void start(Action& action, WorkerId id, Worker& worker, std::int32_t device, std::uint64_t bundle, Instant now);
     void dispatch(const Choice& choice, WorkerId id, Worker& worker, Instant now, std::vector<Dispatch>& out);
     void bundle_more(const Choice& first, WorkerId id, Worker& worker, std::uint64_t bundle, Instant now,
@@ -243,6 +290,8 @@ class Scheduler {
     void back_up_stragglers(Instant now, std::vector<Dispatch>& out);
 
     Options options_;
+    HostHealth health_;
+    std::uint64_t health_version_ = 0;
     std::vector<Class> classes_;
     std::map<ClassSpec, ClassId> class_ids_;
     std::vector<Pool> pools_;

@@ -2,6 +2,7 @@
 // Scheduler: which waiting action starts where, and why another one does not.
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <tuple>
 
 #include "base/target.h"
@@ -54,6 +55,26 @@ bool Scheduler::work_waits(const Pool& pool, bool measure) const {
     return false;
 }
 
+std::int32_t Scheduler::top_priority(const Pool& pool, bool measure) const {
+    std::int32_t top = std::numeric_limits<std::int32_t>::min();
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+        const Class& cls = classes_[i];
+        if (cls.waiting == 0 || (cls.spec.kind == TaskKind::kMeasure) != measure || !pool.can[i]) continue;
+        for (const auto& [campaign, queue] : cls.queues) top = std::max(top, campaigns_.at(campaign).priority);
+    }
+    return top;
+}
+
+bool Scheduler::another_host(const Action& action) const {
+    return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+        const auto& [id, worker] = entry;
+        return worker.spec.slots > 0 && worker.health == HostState::kTrusted &&
+               pools_[static_cast<std::size_t>(worker.pool)].can[index(action.spec.cls)] &&
+               std::count(action.excluded.begin(), action.excluded.end(), id) == 0 &&
+               std::count(action.failed_on.begin(), action.failed_on.end(), worker.spec.host) == 0;
+    });
+}
+
 std::uint32_t Scheduler::reserved(const Worker& worker, const Pool& pool) const {
     std::uint32_t slots = 0;
     for (std::size_t i = 0; i < worker.device_busy.size(); ++i) {
@@ -64,32 +85,37 @@ std::uint32_t Scheduler::reserved(const Worker& worker, const Pool& pool) const 
     return slots > 0 && work_waits(pool, true) ? slots : 0;
 }
 
-std::string Scheduler::blocked(const Action& action, WorkerId id, const Worker& worker, const Pool& pool) const {
+Scheduler::Block Scheduler::blocked(const Action& action, WorkerId id, const Worker& worker, const Pool& pool) const {
     const ClassSpec& cls = classes_[index(action.spec.cls)].spec;
-    if (std::count(action.excluded.begin(), action.excluded.end(), id) > 0) return "this host said that it cannot";
-    if (worker.spec.slots == 0) return "the host takes no new work (draining, or its disk is full)";
-    if (worker.memory_used > 0 && worker.memory_used + action.spec.memory.count > worker.spec.memory.count) {
-        return "waits for memory: " + std::to_string(action.spec.memory.count >> 20) + " MiB predicted, " +
-               std::to_string((worker.spec.memory.count - worker.memory_used) >> 20) + " MiB free";
+    if (std::count(action.excluded.begin(), action.excluded.end(), id) > 0) return Block::kExcluded;
+    if (worker.spec.slots == 0) return Block::kNoNewWork;
+    if (!trusted(worker)) return Block::kQuarantined;
+    if (std::count(action.failed_on.begin(), action.failed_on.end(), worker.spec.host) > 0 && another_host(action)) {
+        return Block::kOtherHost;
     }
+    if (!fits(action, worker)) return Block::kMemory;
     if (cls.kind != TaskKind::kMeasure) {
-        if (!has_credit(worker)) return "waits for a free slot";
+        if (!has_credit(worker)) return Block::kSlot;
         if (worker.used + worker.device_slots + reserved(worker, pool) >= worker.spec.slots + worker.spec.prefetch) {
-            return "waits for a free slot: the others are kept for a measurement";
+            return Block::kReserved;
         }
-        return "";
+        // A measurement that needs the whole host would wait for all other work: for work of less priority it does not.
+        if (worker.alone && top_priority(pool, true) > campaigns_.at(action.queued_under).priority) {
+            return Block::kForMeasurement;
+        }
+        return Block::kFree;
     }
     const auto device = free_device(worker, cls.target);
-    if (!device) return "waits for a free device of target " + cls.target;
+    if (!device) return Block::kDevice;
     const std::uint32_t wanted = worker.spec.devices[static_cast<std::size_t>(*device)].slots;
-    if (wanted == 0) return "";
+    if (wanted == 0) return Block::kFree;
     if (wanted >= worker.spec.slots) {
-        if (worker.used > 0 || worker.device_slots > 0) return "measures alone: waits until the host is idle";
-        if (work_waits(pool, false)) return "measures alone: waits until no other work is left for the host";
-        return "";
+        if (worker.used > 0 || worker.device_slots > 0) return Block::kIdle;
+        const bool last = top_priority(pool, false) < campaigns_.at(action.queued_under).priority;
+        return last || !work_waits(pool, false) ? Block::kFree : Block::kOtherWork;
     }
     // What was sent beyond the slots waits on the worker until the measurement has ended.
-    return worker.device_slots + wanted <= worker.spec.slots ? "" : "waits for its reserved slots";
+    return worker.device_slots + wanted <= worker.spec.slots ? Block::kFree : Block::kReservedSlots;
 }
 
 std::optional<Scheduler::Choice> Scheduler::best(const Pool& pool, const Worker& worker, WorkerId id,
@@ -106,7 +132,7 @@ std::optional<Scheduler::Choice> Scheduler::best(const Pool& pool, const Worker&
             for (const QueueKey& key : queue) {
                 std::tuple<std::int32_t, double, int, QueueKey> order(-campaign.priority, campaign.used, at, key);
                 if (out && !(order < out_order)) break;
-                if (blocked(actions_.at(key.action.value()), id, worker, pool).empty()) {
+                if (blocked(actions_.at(key.action.value()), id, worker, pool) == Block::kFree) {
                     out = Choice{ClassId(static_cast<std::int64_t>(i + 1)), campaign_id, key.action};
                     out_order = order;
                     break;
@@ -130,7 +156,7 @@ void Scheduler::bundle_more(const Choice& first, WorkerId id, Worker& worker, st
         Action& next = actions_.at(queue->second.begin()->action.value());
         total += next.spec.predicted;
         if (total > options_.bundle_total || !next.excluded.empty() || next.crashes > 0) return;
-        if (worker.memory_used + next.spec.memory.count > worker.spec.memory.count) return;
+        if (!fits(next, worker)) return;
         dequeue(next);
         start(next, id, worker, -1, bundle, now);
         dispatch.items.push_back({next.spec.id, next.attempts});
@@ -176,6 +202,8 @@ void Scheduler::decide_pool(Pool& pool, bool measure, Instant now, std::vector<D
 }
 
 void Scheduler::decide(Instant now, std::vector<Dispatch>& out) {
+    health_.due(now);
+    update_health();
     for (Pool& pool : pools_) {
         if (work_waits(pool, true)) decide_pool(pool, true, now, out);
         if (work_waits(pool, false)) decide_pool(pool, false, now, out);
@@ -212,7 +240,7 @@ bool Scheduler::back_up(Action& action, Instant now, std::vector<Dispatch>& out)
         for (const auto& [used, id] : pool.open) {
             Worker& worker = workers_.at(id);
             if (used >= worker.spec.slots || ++vain > kVainWorkers) break;
-            if (worker.spec.host == host || !blocked(action, id, worker, pool).empty()) continue;
+            if (worker.spec.host == host || blocked(action, id, worker, pool) != Block::kFree) continue;
             start(action, id, worker, -1, 0, now);
             Dispatch backup;
             backup.worker = id;
@@ -239,30 +267,6 @@ void Scheduler::back_up_stragglers(Instant now, std::vector<Dispatch>& out) {
         Action& action = actions_.at(entry.second.value());
         if (backups_ >= most || !back_up(action, now, out)) watch(*run, entry.second, now + kStragglerRecheck);
     }
-}
-
-std::string Scheduler::explain(ActionId id) const {
-    const auto it = actions_.find(id.value());
-    if (it == actions_.end()) return "not waiting: it has ended, or nobody asks for it";
-    const Action& action = it->second;
-    if (!action.runs.empty()) {
-        std::string text = "running on " + workers_.at(action.runs[0].worker).spec.host + ", attempt " +
-                           std::to_string(action.runs[0].attempt);
-        if (action.runs.size() > 1) text += ", with a backup on " + workers_.at(action.runs[1].worker).spec.host;
-        return text;
-    }
-    const ClassSpec& cls = classes_[index(action.spec.cls)].spec;
-    std::string reasons;
-    for (const auto& [worker_id, worker] : workers_) {
-        const Pool& pool = pools_[static_cast<std::size_t>(worker.pool)];
-        if (!pool.can[index(action.spec.cls)]) continue;
-        const std::string reason = blocked(action, worker_id, worker, pool);
-        reasons += (reasons.empty() ? "" : "; ") + worker.spec.host + ": " +
-                   (reason.empty() ? "other work comes first" : reason);
-    }
-    if (!reasons.empty()) return reasons;
-    return "no connected worker can " + std::string(to_string(cls.kind)) + " with toolchain " + cls.toolchain +
-           " for target " + cls.target;
 }
 
 }  // namespace tunefarm::schedule

@@ -56,7 +56,7 @@ Result<std::optional<ActionDraft>> Campaigns::draft(const ReadyTask& task, std::
             if (old != nullptr && old->state == "done") {
                 TUNEFARM_ASSIGN(const storage::MeasuredProblem measured, memory_.measured(task.step, task.index));
                 problem_state(step, task.index).restore(measured);
-                graph_.task_ended(task.step, task.kind, task.index, true, "");
+                graph_.task_ended(task.step, task.kind, true, "");
                 return std::optional<ActionDraft>();
             }
             return std::optional(draft_measure(step, task.index));

@@ -123,6 +123,19 @@ TaskId Campaigns::task_id(const ReadyTask& task) const {
     return TaskId{};
 }
 
+std::vector<StepId> Campaigns::open_steps(CampaignId campaign) const {
+    std::vector<StepId> out;
+    for (const auto& [id, step] : steps_) {
+        if (step.record.campaign == campaign && step.record.state != "ended") out.push_back(id);
+    }
+    return out;
+}
+
+std::pair<std::string, std::string> Campaigns::requirement(const ReadyTask& task) const {
+    const std::string& toolchain = configs_.at(task.config).record.toolchain;
+    return {toolchain, task.step.valid() ? steps_.at(task.step).record.target : "*"};
+}
+
 storage::TaskRecord Campaigns::task_record(const ReadyTask& task) const {
     storage::TaskRecord record;
     record.id = task_id(task);
@@ -186,7 +199,7 @@ void Campaigns::ended(const ReadyTask& task, const ActionEnd& end, std::vector<R
     }
     std::string message = end.message;
     if (!end.ok && !end.log.empty() && message.find(end.log) == std::string::npos) message += "\n" + end.log;
-    graph_.task_ended(task.step, task.kind, task.index, end.ok, message);
+    graph_.task_ended(task.step, task.kind, end.ok, message);
 }
 
 void Campaigns::split_ended(Config& config, const ActionEnd& end, std::vector<Record>& out) {
@@ -293,7 +306,7 @@ void Campaigns::prepare_ended(Step& step, const ActionEnd& end, std::vector<Reco
                           ? accept_document(step, end, out)
                           : Status(Error{ErrorKind::kInput, refusal_of(*configs_.at(step.record.config).config, end)});
     if (!accepted.ok()) {
-        graph_.task_ended(step.record.id, TaskKind::kPrepare, 0, false, accepted.error().message);
+        graph_.task_ended(step.record.id, TaskKind::kPrepare, false, accepted.error().message);
         return;
     }
     schedule::PreparedStep prepared;

@@ -95,6 +95,10 @@ class Campaigns {
     void flush_changes(Instant now, std::vector<storage::Record>& out);
 
     TaskId task_id(const schedule::ReadyTask& task) const;
+    /// Steps of the campaign that have not ended, in order.
+    std::vector<StepId> open_steps(CampaignId campaign) const;
+    /// Toolchain and target of a task.
+    std::pair<std::string, std::string> requirement(const schedule::ReadyTask& task) const;
     storage::TaskRecord task_record(const schedule::ReadyTask& task) const;
     /// An earlier process of this campaign executed it.
     bool executed_before(const schedule::ReadyTask& task) const;

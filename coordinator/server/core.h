@@ -34,6 +34,17 @@ struct CoreOptions {
     schedule::Scheduler::Options scheduler;
 };
 
+/// Why one task, or several of a kind in one step, has not ended.
+struct Explanation {
+    ConfigId config;
+    StepId step;  ///< none for a split
+    TaskKind kind = TaskKind::kSplit;
+    std::int32_t index = 0;  ///< kernel or problem; of the first, if there are several
+    std::int64_t count = 1;  ///< tasks that this holds for
+    bool running = false;
+    std::vector<std::string> reasons;  ///< where it runs, or what it waits for: for people, best first
+};
+
 /// For progress lines: what is done, what runs, how far from the bound.
 struct Progress {
     std::int64_t done = 0;  ///< tasks, cached ones included
@@ -69,6 +80,10 @@ class Core {
     const std::vector<std::string>& input_errors(CampaignId id) const { return campaigns_.input_errors(id); }
     const std::vector<std::string>& failures(CampaignId id) const { return campaigns_.failures(id); }
     Progress progress(CampaignId campaign) const;
+    /// Every task of the campaign (of the step, of the kind) that has not ended, in the order of steps; tasks of one
+    /// kind and step with equal reasons are one entry, unless `kind` asks for single ones.
+    std::vector<Explanation> explain(CampaignId campaign, std::optional<StepId> step, std::optional<TaskKind> kind,
+                                     Instant now) const;
     std::size_t workers() const { return peers_.size(); }
     /// What connected workers say they lack for this toolchain and target, for messages.
     std::vector<std::string> missing(const std::string& toolchain, const std::string& target) const;
@@ -174,6 +189,7 @@ class Core {
     bool may_try_again(const Requester& task);
     /// The end of a prepare holds a step document that the store can still read.
     bool document_is_there(const ActionEnd& end);
+    std::vector<std::string> unbound_reasons(const schedule::ReadyTask& task) const;
 
     CoreOptions options_;
     Transport& transport_;
@@ -194,7 +210,8 @@ class Core {
     std::deque<std::pair<std::uint64_t, Digest>> recent_tickets_;
     std::vector<Digest> recent_new_;  ///< of the records not yet submitted
     std::map<std::tuple<TaskKind, std::string, std::string>, Digest> bindings_;
-    std::vector<Requester> unbound_;  ///< ready, but no connected worker has the toolchain for it
+    /// Ready, but no connected worker has the toolchain for it.
+    std::map<CampaignId, std::vector<Requester>> unbound_;
     std::map<CampaignId, Sums> sums_;
     std::vector<Parked> parked_;
     std::map<schedule::ReadyTask, int> losses_;  ///< how often an input of the task was lost

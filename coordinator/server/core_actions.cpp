@@ -77,7 +77,7 @@ Result<CampaignId> Core::submit(const CampaignRequest& request, const storage::O
 
 void Core::cancel(CampaignId campaign, Instant now) {
     graph_.cancel(campaign);
-    std::erase_if(unbound_, [&](const ReadyTask& task) { return task.campaign == campaign; });
+    unbound_.erase(campaign);
     std::erase_if(parked_, [&](const Parked& parked) { return parked.task.campaign == campaign; });
     for (auto it = live_.begin(); it != live_.end();) {
         Action& action = it->second;
@@ -112,9 +112,12 @@ void Core::pump(Instant now) {
     for (;;) {
         std::vector<ReadyTask> ready = graph_.take_ready();
         const std::size_t window = std::max(kWindow, kWindowPerSlot * scheduler_.total_slots());
-        const std::size_t waiting = scheduler_.waiting(TaskKind::kBuild) + unbound_.size();
-        if (waiting < window) {
-            const std::vector<ReadyTask> builds = graph_.admit_builds(window - waiting);
+        for (const CampaignId campaign : graph_.building()) {
+            const auto unbound = unbound_.find(campaign);
+            const std::size_t waiting =
+                scheduler_.waiting_builds(campaign) + (unbound != unbound_.end() ? unbound->second.size() : 0);
+            if (waiting >= window) continue;
+            const std::vector<ReadyTask> builds = graph_.admit_builds(campaign, window - waiting);
             ready.insert(ready.end(), builds.begin(), builds.end());
         }
         if (ready.empty()) break;
@@ -124,6 +127,7 @@ void Core::pump(Instant now) {
     for (const CampaignId ended : campaigns_.take_ended()) {
         campaigns_.note_lower_bound(ended, progress(ended).lower_bound_s, records_);
     }
+    for (const auto& [host, what] : scheduler_.take_host_changes()) log::warning("host " + host + " is " + what);
     if (!stopping_) {
         std::vector<schedule::Dispatch> dispatches;
         scheduler_.decide(now, dispatches);
@@ -210,7 +214,7 @@ void Core::request(const Requester& task) {
     }
     ActionDraft draft = std::move(**drafted);
     if (!bind(draft)) {
-        unbound_.push_back(task);
+        unbound_[task.campaign].push_back(task);
         return;
     }
     Digest key = action_key(draft);
@@ -368,14 +372,14 @@ void Core::on(Peer& peer, const protocol::AttemptResult& result, Instant now) {
     const std::vector<Digest> lost_inputs = lost ? this->lost_inputs(action) : std::vector<Digest>{};
     // What the worker could not get though it is there counts as its failure: it must not be tried for ever.
     const Outcome counted = lost && lost_inputs.empty() ? Outcome::kCrashed : result.outcome;
-    const schedule::Ending ending = scheduler_.attempt_ended(key.action, key.attempt, counted);
+    const Micros duration = result.timings.ended - result.timings.started;
+    const schedule::Ending ending = scheduler_.attempt_ended(key.action, key.attempt, counted, duration, now);
     end_run(key.action, *run, result);
     acks_.emplace_back(peer.id, key);
     if (!lost_inputs.empty() && ending.verdict == schedule::Verdict::kRetry) {
         make_inputs_again(key.action, action, lost_inputs);
         return;
     }
-    const Micros duration = result.timings.ended - result.timings.started;
     // Shared work counts for the first of its campaigns only, as in the timings.
     Sums& sums = sums_[action.requesters.front().campaign];
     sums.busy[static_cast<std::size_t>(action.draft.kind)] += duration;
@@ -387,6 +391,7 @@ void Core::on(Peer& peer, const protocol::AttemptResult& result, Instant now) {
     cancel_runs(key.action, action, ending.cancel, now, "another attempt ended first");
     if (result.outcome == Outcome::kOk) {
         predictor_.observe(action.cls, action.draft.kind, action.draft.cost, duration, result.timings.peak_memory);
+        scheduler_.class_memory(action.cls, predictor_.predict(action.cls, action.draft.kind, 1).memory);
     }
     finish(key.action, action, result.outcome, end_of(result, ending.verdict == schedule::Verdict::kDone));
 }

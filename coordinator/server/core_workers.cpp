@@ -91,8 +91,9 @@ void Core::on(const std::string& from, const protocol::Hello& hello, Instant now
     transport_.send(from, welcome);
     log::info("worker " + hello.host + " joined with " + std::to_string(hello.slots) + " slots");
     // What had no toolchain may have one now.
-    const std::vector<Requester> waiting = std::exchange(unbound_, {});
-    for (const Requester& task : waiting) request(task);
+    for (const auto& [campaign, tasks] : std::exchange(unbound_, {})) {
+        for (const Requester& task : tasks) request(task);
+    }
 }
 
 void Core::record_worker(const Peer& peer, Instant lost) {

@@ -32,7 +32,7 @@ class GraphTest : public ::testing::Test {
     /// "prepare 1", "build 1/0" … of everything that is ready, sorted.
     std::vector<std::string> ready() {
         std::vector<ReadyTask> tasks = graph_.take_ready();
-        for (const ReadyTask& task : graph_.admit_builds(1000)) tasks.push_back(task);
+        for (const ReadyTask& task : graph_.admit_builds(kCampaign, 1000)) tasks.push_back(task);
         std::vector<std::string> out;
         for (const ReadyTask& task : tasks) {
             std::string text = std::string(to_string(task.kind)) + " " + std::to_string(task.step.value());
@@ -47,9 +47,15 @@ class GraphTest : public ::testing::Test {
     void prepared(int id, int kernels, int problems, bool helper = true) {
         graph_.prepared(StepId(id), {std::vector<float>(static_cast<std::size_t>(kernels), 1.0F), helper, problems});
     }
-    void ok(int id, TaskKind kind, int index = 0) { graph_.task_ended(StepId(id), kind, index, true, ""); }
-    void bad(int id, TaskKind kind, int index = 0, const std::string& why = "broken") {
-        graph_.task_ended(StepId(id), kind, index, false, why);
+    void ok(int id, TaskKind kind) { graph_.task_ended(StepId(id), kind, true, ""); }
+    void bad(int id, TaskKind kind, const std::string& why = "broken") {
+        graph_.task_ended(StepId(id), kind, false, why);
+    }
+    std::string waits(int id, TaskKind kind) {
+        for (const Graph::Wait& wait : graph_.waits(StepId(id))) {
+            if (wait.kind == kind) return std::to_string(wait.count) + " " + wait.reason;
+        }
+        return "";
     }
     /// How the step ended: "measured", "failed: why", or "open".
     std::string end(int id) {
@@ -82,15 +88,15 @@ TEST_F(GraphTest, AStepGoesThroughItsLife) {
     EXPECT_EQ(ready(), Names{"prepare 1"});
     prepared(1, 2, 2);
     EXPECT_EQ(ready(), (Names{"build 1/0", "build 1/1", "helper 1"}));
-    ok(1, TaskKind::kBuild, 0);
-    ok(1, TaskKind::kBuild, 1);
+    ok(1, TaskKind::kBuild);
+    ok(1, TaskKind::kBuild);
     EXPECT_EQ(ready(), Names{"finish 1"}) << "finish needs no helper object";
     ok(1, TaskKind::kFinish);
     EXPECT_EQ(ready(), Names{}) << "the bundle needs it";
     ok(1, TaskKind::kHelper);
     EXPECT_EQ(ready(), (Names{"measure 1/0", "measure 1/1"}));
-    ok(1, TaskKind::kMeasure, 0);
-    ok(1, TaskKind::kMeasure, 1);
+    ok(1, TaskKind::kMeasure);
+    ok(1, TaskKind::kMeasure);
     EXPECT_EQ(ready(), Names{"conclude 1"});
     ok(1, TaskKind::kConclude);
     EXPECT_EQ(end(1), "measured");
@@ -139,7 +145,7 @@ TEST_F(GraphTest, AFailedStepFailsThoseGatedOnItAndNotItsNeighbours) {
     ready();
     graph_.split_done(kConfig, {step(1), step(2, true, 1, 0), step(3)});
     ready();
-    bad(1, TaskKind::kPrepare, 0, "no memory");
+    bad(1, TaskKind::kPrepare, "no memory");
     EXPECT_EQ(end(1), "failed: prepare: no memory");
     EXPECT_EQ(end(2).substr(0, 7), "failed:");
     play_to_conclude(3);
@@ -153,10 +159,10 @@ TEST_F(GraphTest, AHelperFailureIsRaisedAtTheConclusion) {
     ready();
     prepared(1, 2, 1);
     ready();
-    bad(1, TaskKind::kHelper, 0, "helper.c:3: error: no");
+    bad(1, TaskKind::kHelper, "helper.c:3: error: no");
     EXPECT_EQ(end(1), "open") << "builds go on: their kernels are cached for the next run";
-    ok(1, TaskKind::kBuild, 0);
-    ok(1, TaskKind::kBuild, 1);
+    ok(1, TaskKind::kBuild);
+    ok(1, TaskKind::kBuild);
     EXPECT_EQ(ready(), Names{"finish 1"});
     ok(1, TaskKind::kFinish);
     EXPECT_EQ(end(1), "failed: helper: helper.c:3: error: no");
@@ -168,11 +174,9 @@ TEST_F(GraphTest, AFailedKernelDropsNothingElse) {
     ready();
     prepared(1, 2, 1);
     ready();
-    bad(1, TaskKind::kBuild, 1);
-    ok(1, TaskKind::kBuild, 0);
+    bad(1, TaskKind::kBuild);
+    ok(1, TaskKind::kBuild);
     EXPECT_EQ(ready(), Names{"finish 1"});
-    EXPECT_TRUE(graph_.kernel_ok(StepId(1), 0));
-    EXPECT_FALSE(graph_.kernel_ok(StepId(1), 1));
 }
 
 TEST_F(GraphTest, AStepWithoutAnyKernelFailsWithTheFirstReason) {
@@ -180,8 +184,8 @@ TEST_F(GraphTest, AStepWithoutAnyKernelFailsWithTheFirstReason) {
     ready();
     prepared(1, 2, 1);
     ready();
-    bad(1, TaskKind::kBuild, 0, "spills");
-    bad(1, TaskKind::kBuild, 1, "other");
+    bad(1, TaskKind::kBuild, "spills");
+    bad(1, TaskKind::kBuild, "other");
     EXPECT_EQ(end(1), "failed: no kernel could be built; the first failure: spills");
 }
 
@@ -210,14 +214,14 @@ TEST_F(GraphTest, BuildsAreAdmittedInWindowsBestStepFirstLongestFirst) {
     graph_.take_ready();
     graph_.prepared(StepId(2), {{1.0F, 9.0F, 2.0F}, false, 1});
     graph_.prepared(StepId(1), {{1.0F, 3.0F}, false, 1});
-    const std::vector<ReadyTask> first = graph_.admit_builds(3);
+    const std::vector<ReadyTask> first = graph_.admit_builds(kCampaign, 3);
     ASSERT_EQ(first.size(), 3U);
     EXPECT_EQ(first[0].step, StepId(1));
     EXPECT_EQ(first[0].index, 1);
     EXPECT_EQ(first[1].step, StepId(1));
     EXPECT_EQ(first[2].step, StepId(2));
     EXPECT_EQ(first[2].index, 1);
-    EXPECT_EQ(graph_.admit_builds(10).size(), 2U);
+    EXPECT_EQ(graph_.admit_builds(kCampaign, 10).size(), 2U);
 }
 
 TEST_F(GraphTest, JohnsonsRuleOrdersByCpuThenByDevice) {
@@ -243,6 +247,43 @@ TEST_F(GraphTest, CancellingEndsAllStepsAndReleasesNothing) {
     EXPECT_TRUE(graph_.take_ready().empty());
     EXPECT_EQ(end(1), "cancelled: cancelled");
     EXPECT_EQ(graph_.state(kCampaign), CampaignState::kCancelled);
+}
+
+TEST_F(GraphTest, SaysWhatTheTasksOfAStepWaitFor) {
+    graph_.split_done(kConfig, {step(1), step(2, true, 1, 0), step(3, true, 0, 1)});
+    ready();
+    EXPECT_EQ(waits(2, TaskKind::kPrepare), "1 gate: waits for finish of step 1 (same cache directory)");
+    prepared(1, 3, 2);
+    graph_.admit_builds(kCampaign, 1);
+    EXPECT_EQ(waits(1, TaskKind::kBuild), "2 waits for earlier builds of its campaign");
+    EXPECT_EQ(waits(1, TaskKind::kFinish), "1 waits for 3 of its step's 3 builds");
+    EXPECT_EQ(waits(1, TaskKind::kMeasure), "2 waits for its step's finish");
+    prepared(3, 1, 1, false);
+    ok(3, TaskKind::kBuild);
+    ok(3, TaskKind::kFinish);
+    EXPECT_EQ(waits(3, TaskKind::kConclude), "1 waits for 1 of its step's 1 measurements");
+    ok(3, TaskKind::kMeasure);
+    EXPECT_EQ(waits(3, TaskKind::kConclude), "1 gate: waits for conclude of step 1 (same group name)");
+    for (int i = 0; i < 3; ++i) ok(1, TaskKind::kBuild);
+    ok(1, TaskKind::kFinish);
+    EXPECT_EQ(waits(1, TaskKind::kMeasure), "2 waits for its step's helper");
+    EXPECT_EQ(waits(2, TaskKind::kPrepare), "") << "its gate has opened";
+}
+
+TEST_F(GraphTest, CampaignsAreAdmittedEachByItself) {
+    ready();
+    graph_.add_campaign(CampaignId(2), 1);
+    graph_.add_config(CampaignId(2), ConfigId(2));
+    graph_.split_done(kConfig, {step(1)});
+    graph_.split_done(ConfigId(2), {step(2)});
+    prepared(1, 5, 1);
+    prepared(2, 3, 1);
+    EXPECT_EQ(graph_.building(), (std::vector<CampaignId>{kCampaign, CampaignId(2)}));
+    EXPECT_EQ(graph_.admit_builds(CampaignId(2), 10).size(), 3U);
+    EXPECT_EQ(graph_.building(), std::vector<CampaignId>{kCampaign});
+    graph_.cancel(kCampaign);
+    EXPECT_TRUE(graph_.building().empty());
+    EXPECT_TRUE(graph_.admit_builds(kCampaign, 10).empty());
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ class SchedulerTest : public ::testing::Test {
 
     void add(int id, const ClassSpec& cls, double seconds, double rank = 0, int campaign = 1, int priority = 0,
              Bytes memory = Bytes{1 << 20}) {
-        scheduler_.add({ActionId(id), scheduler_.intern(cls), Micros(static_cast<std::int64_t>(seconds * 1e6)), memory},
+        predicted_[id] = Micros(static_cast<std::int64_t>(seconds * 1e6));
+        scheduler_.add({ActionId(id), scheduler_.intern(cls), predicted_[id], memory},
                        {CampaignId(campaign), priority, rank, {}});
     }
 
@@ -55,13 +56,20 @@ class SchedulerTest : public ::testing::Test {
     }
 
     Verdict end(int id, Outcome outcome = Outcome::kOk) {
-        return scheduler_.attempt_ended(ActionId(id), attempts_.at(id), outcome).verdict;
+        return scheduler_.attempt_ended(ActionId(id), attempts_.at(id), outcome, predicted_[id], now_).verdict;
+    }
+
+    std::string why(ActionId id) {
+        std::string out;
+        for (const std::string& line : scheduler_.explain(id, now_).lines) out += (out.empty() ? "" : "; ") + line;
+        return out;
     }
 
     using Ids = std::vector<std::int64_t>;
     Scheduler scheduler_;
     Instant now_{Micros(1)};
     std::map<std::int64_t, std::uint32_t> attempts_;
+    std::map<std::int64_t, Micros> predicted_;
     std::map<std::int64_t, std::int64_t> where_;
     std::vector<std::size_t> bundles_;
 };
@@ -178,7 +186,7 @@ TEST_F(SchedulerTest, MemoryIsBudgeted) {
     add(2, kBuild, 1.0, 0, 1, 0, Bytes{8 * kGiB.count});
     add(3, kBuild, 0.5, 0, 1, 0, Bytes{3 * kGiB.count});
     EXPECT_EQ(run(), (Ids{1, 3})) << "the second does not fit beside the first";
-    EXPECT_NE(scheduler_.explain(ActionId(2)).find("memory"), std::string::npos);
+    EXPECT_NE(why(ActionId(2)).find("memory"), std::string::npos);
     end(1);
     EXPECT_EQ(run(), Ids{2});
 }
@@ -194,7 +202,7 @@ TEST_F(SchedulerTest, AMeasurementThatTakesTheHostRunsAlone) {
     add(1, kBuild, 1.0);
     add(9, kMeasure, 1.0);
     EXPECT_EQ(run(), Ids{1});
-    EXPECT_NE(scheduler_.explain(ActionId(9)).find("alone"), std::string::npos);
+    EXPECT_NE(why(ActionId(9)).find("alone"), std::string::npos);
     end(1);
     EXPECT_EQ(run(), Ids{9});
     add(2, kBuild, 1.0);
@@ -209,7 +217,7 @@ TEST_F(SchedulerTest, AGpuMeasuresBesideBuildsAndOneAtATime) {
     add(8, kMeasure, 1.0);
     add(9, kMeasure, 1.0);
     EXPECT_EQ(run().size(), 2U);
-    EXPECT_NE(scheduler_.explain(ActionId(9)).find("free device"), std::string::npos);
+    EXPECT_NE(why(ActionId(9)).find("free device"), std::string::npos);
     end(8);
     EXPECT_EQ(run(), Ids{9});
 }
@@ -230,7 +238,7 @@ TEST_F(SchedulerTest, ResultsOfOldAttemptsAreStale) {
     add(1, kBuild, 1.0);
     run();
     scheduler_.worker_lost(WorkerId(1));
-    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 1, Outcome::kOk).verdict, Verdict::kStale);
+    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 1, Outcome::kOk, Micros(1'000), now_).verdict, Verdict::kStale);
 }
 
 TEST_F(SchedulerTest, DiagnosticsAreConfirmedOnce) {
@@ -310,7 +318,7 @@ TEST_F(SchedulerTest, AStragglerGetsOneBackupElsewhereAndTheFirstToEndWins) {
     EXPECT_EQ(run(), Ids{1});
     EXPECT_NE(where_[1], first);
     EXPECT_TRUE(run().empty()) << "one backup is enough";
-    const Ending ending = scheduler_.attempt_ended(ActionId(1), 2, Outcome::kOk);
+    const Ending ending = scheduler_.attempt_ended(ActionId(1), 2, Outcome::kOk, Micros(1'000), now_);
     EXPECT_EQ(ending.verdict, Verdict::kDone);
     ASSERT_EQ(ending.cancel.size(), 1U);
     EXPECT_EQ(ending.cancel[0].attempt, 1U);
@@ -371,8 +379,9 @@ TEST_F(SchedulerTest, AFailedCopyLeavesTheOtherRunning) {
     run();
     now_ = now_ + Micros(4'000'000);
     run();
-    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 1, Outcome::kCrashed).verdict, Verdict::kBackup);
-    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 2, Outcome::kOk).verdict, Verdict::kDone);
+    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 1, Outcome::kCrashed, Micros(1'000), now_).verdict,
+              Verdict::kBackup);
+    EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 2, Outcome::kOk, Micros(1'000), now_).verdict, Verdict::kDone);
 }
 
 TEST_F(SchedulerTest, ALateResultCompletesAWaitingAction) {
@@ -389,8 +398,7 @@ TEST_F(SchedulerTest, ExplainsMissingAbilities) {
     join(1, 1);
     add(1, {TaskKind::kBuild, "tensilelite", "gfx950", {}}, 1.0);
     EXPECT_TRUE(run().empty());
-    EXPECT_EQ(scheduler_.explain(ActionId(1)),
-              "no connected worker can build with toolchain tensilelite for target gfx950");
+    EXPECT_EQ(why(ActionId(1)), "no connected worker can build with toolchain tensilelite for target gfx950");
 }
 
 TEST_F(SchedulerTest, AFullDiskStopsDispatchUntilSpaceReturns) {
@@ -398,9 +406,161 @@ TEST_F(SchedulerTest, AFullDiskStopsDispatchUntilSpaceReturns) {
     scheduler_.worker_limits(WorkerId(1), 0, kGiB);
     add(1, kBuild, 1.0);
     EXPECT_TRUE(run().empty());
-    EXPECT_NE(scheduler_.explain(ActionId(1)).find("no new work"), std::string::npos);
+    EXPECT_NE(why(ActionId(1)).find("no new work"), std::string::npos);
     scheduler_.worker_limits(WorkerId(1), 2, kGiB);
     EXPECT_EQ(run(), Ids{1});
+}
+
+TEST_F(SchedulerTest, FairSharesCountWhatTasksTookNotWhatWasPredicted) {
+    join(1, 1);
+    for (int i = 1; i <= 40; ++i) add(i, kBuild, 1.0, 0.0, 1);
+    for (int i = 101; i <= 140; ++i) add(i, kBuild, 1.0, 0.0, 2);
+    // The first campaign's tasks take three times as long as predicted: it gets a third of the starts.
+    for (auto& [id, took] : predicted_) took = Micros(id < 100 ? 3'000'000 : 1'000'000);
+    double first = 0;
+    double second = 0;
+    for (int i = 0; i < 40; ++i) {
+        const std::int64_t id = run().at(0);
+        (id < 100 ? first : second) += id < 100 ? 3 : 1;
+        end(static_cast<int>(id));
+    }
+    EXPECT_NEAR(first / second, 1.0, 0.1);
+}
+
+TEST_F(SchedulerTest, SharedWorkIsPaidInEqualParts) {
+    join(1, 1);
+    add(1, kBuild, 10.0, 0.0, 1);
+    add(1, kBuild, 10.0, 0.0, 2);
+    for (int i = 11; i <= 20; ++i) add(i, kBuild, 1.0, 0.0, 1);
+    for (int i = 21; i <= 30; ++i) add(i, kBuild, 1.0, 0.0, 2);
+    EXPECT_EQ(run(), Ids{1});
+    end(1);
+    int first = 0;
+    for (int i = 0; i < 10; ++i) {
+        const std::int64_t id = run().at(0);
+        first += id <= 20 ? 1 : 0;
+        end(static_cast<int>(id));
+    }
+    EXPECT_EQ(first, 5);
+}
+
+TEST_F(SchedulerTest, AMeasurementOfHigherPriorityDoesNotWaitForTheBuildsOfOthers) {
+    join(1, 2, 0, {{"x86-64-v4", 2}});
+    for (int i = 1; i <= 8; ++i) add(i, kBuild, 1.0, 0, 1);
+    EXPECT_EQ(run(), (Ids{1, 2}));
+    add(9, kMeasure, 1.0, 0, 2, 5);
+    end(1);
+    EXPECT_TRUE(run().empty()) << "the host is emptied for it";
+    EXPECT_EQ(why(ActionId(3)), "host1: a measurement of higher priority needs the whole host first");
+    end(2);
+    EXPECT_EQ(run(), Ids{9});
+    end(9);
+    EXPECT_EQ(run(), (Ids{3, 4}));
+}
+
+TEST_F(SchedulerTest, AFailedActionIsTriedOnAnotherHost) {
+    join(1, 2);
+    join(2, 1);
+    add(1, kBuild, 5.0);
+    add(2, kBuild, 4.0);
+    add(3, kBuild, 3.0);
+    EXPECT_EQ(run(), (Ids{1, 2, 3}));
+    const std::int64_t failed_on = where_[1];
+    ASSERT_EQ(end(1, Outcome::kCrashed), Verdict::kRetry);
+    EXPECT_TRUE(run().empty()) << "its host has a free slot, but it failed there";
+    EXPECT_NE(why(ActionId(1)).find("another host tries it next"), std::string::npos);
+    for (const int other : {2, 3}) {
+        if (where_[other] != failed_on) end(other);
+    }
+    EXPECT_EQ(run(), Ids{1});
+    EXPECT_NE(where_[1], failed_on);
+    ASSERT_EQ(end(1, Outcome::kCrashed), Verdict::kRetry);
+    EXPECT_EQ(run(), Ids{1}) << "it failed on every host: any may try again";
+}
+
+/// Host 1 fails everything, host 2 does it.
+class QuarantineTest : public SchedulerTest {
+  protected:
+    /// Runs what starts until nothing does: host 1 fails, the others succeed. Returns starts on host 1.
+    int drain() {
+        int bad = 0;
+        for (;;) {
+            const Ids started = run();
+            if (started.empty()) return bad;
+            for (const std::int64_t id : started) {
+                const bool on_bad = where_[id] == 1;
+                bad += on_bad ? 1 : 0;
+                end(static_cast<int>(id), on_bad && broken_ ? Outcome::kCrashed : Outcome::kOk);
+            }
+        }
+    }
+    bool broken_ = true;
+};
+
+TEST_F(QuarantineTest, AHostThatFailsWhereOthersSucceedGetsNoMoreWorkUntilAProbeSucceeds) {
+    join(1, 1);
+    join(2, 1);
+    for (int i = 1; i <= 30; ++i) add(i, kBuild, 1.0);
+    const int tried = drain();
+    EXPECT_GE(tried, 3) << "three strikes, and what it had begun before others had proved them";
+    EXPECT_LE(tried, 5);
+    ASSERT_EQ(scheduler_.take_host_changes().size(), 1U);
+
+    scheduler_.worker_limits(WorkerId(2), 0, kGiB);
+    add(40, kBuild, 1.0);
+    EXPECT_TRUE(run().empty());
+    EXPECT_NE(why(ActionId(40)).find("actions failed on it and were done by other hosts"), std::string::npos)
+        << why(ActionId(40));
+    now_ = now_ + Micros(60'000'000);
+    add(41, kBuild, 1.0);
+    EXPECT_EQ(run(), Ids{40}) << "one probe";
+    EXPECT_TRUE(run().empty());
+    end(40, Outcome::kCrashed);
+    now_ = now_ + Micros(119'000'000);
+    EXPECT_TRUE(run().empty()) << "the next probe comes later";
+    now_ = now_ + Micros(1'000'000);
+    EXPECT_EQ(run().size(), 1U);
+    end(where_.contains(41) ? 41 : 40);
+    broken_ = false;
+    EXPECT_EQ(drain(), 1) << "trusted again";
+}
+
+TEST_F(QuarantineTest, ActionsThatFailEverywhereSayNothingAboutHosts) {
+    join(1, 1);
+    join(2, 1);
+    for (int i = 1; i <= 20; ++i) add(i, kBuild, 1.0);
+    for (Ids started = run(); !started.empty(); started = run()) {
+        for (const std::int64_t id : started) end(static_cast<int>(id), Outcome::kCrashed);
+    }
+    EXPECT_TRUE(scheduler_.take_host_changes().empty());
+    add(30, kBuild, 1.0);
+    EXPECT_EQ(run(), Ids{30});
+}
+
+TEST_F(QuarantineTest, AQuarantinedHostStaysSoWhenItsWorkerIsStartedAgain) {
+    join(1, 1);
+    join(2, 1);
+    for (int i = 1; i <= 30; ++i) add(i, kBuild, 1.0);
+    drain();
+    scheduler_.worker_lost(WorkerId(1));
+    join(1, 1);
+    for (int i = 31; i <= 40; ++i) add(i, kBuild, 1.0);
+    EXPECT_EQ(drain(), 0);
+}
+
+TEST_F(QuarantineTest, OneFailureInTwentyIsBorne) {
+    join(1, 1);
+    join(2, 1);
+    for (int i = 1; i <= 600; ++i) add(i, kBuild, 1.0);
+    int on_first = 0;
+    for (Ids started = run(); !started.empty(); started = run()) {
+        for (const std::int64_t id : started) {
+            const bool fails = where_[id] == 1 && ++on_first % 20 == 0;
+            end(static_cast<int>(id), fails ? Outcome::kCrashed : Outcome::kOk);
+        }
+    }
+    EXPECT_TRUE(scheduler_.take_host_changes().empty());
+    EXPECT_GT(on_first, 250);
 }
 
 TEST_F(SchedulerTest, EqualHistoriesGiveEqualDecisions) {
@@ -423,7 +583,7 @@ TEST_F(SchedulerTest, EqualHistoriesGiveEqualDecisions) {
             scheduler.decide(Instant{}, dispatches);
             for (const Dispatch& d : dispatches) {
                 trace += std::to_string(d.worker.value()) + ":" + std::to_string(d.items[0].action.value()) + " ";
-                scheduler.attempt_ended(d.items[0].action, d.items[0].attempt, Outcome::kOk);
+                scheduler.attempt_ended(d.items[0].action, d.items[0].attempt, Outcome::kOk, Micros(1'000), Instant{});
             }
         }
         return trace;

@@ -144,6 +144,8 @@ struct ToyToolchain {
     std::vector<std::string> cache_keys = {"c0"};
     bool helper_fails = false;
     std::set<std::string> broken;
+    std::set<std::string> broken_hosts;  ///< on which builds crash
+    Bytes peak_memory;
     std::string split_error;
     std::string variation;  ///< changes the bytes of objects: a toolchain that is not reproducible
     bool varied_document = false;
@@ -163,6 +165,7 @@ struct ToyToolchain {
         }
         ++executed[assign.kind];
         result.timings.ended = Micros(1000);
+        result.timings.peak_memory = peak_memory;
         const auto output = [&](const std::string& name, const std::string& content) {
             result.outputs.push_back({name, artifacts.put(content).value(), content.size()});
         };
@@ -259,6 +262,7 @@ struct World {
     FakeDatabase database;
     FakeArtifacts artifacts;
     ToyToolchain toy;
+    std::vector<protocol::Missing> missing;
     Instant now{Micros(1'000'000'000)};
     std::unique_ptr<Core> core;
 
@@ -285,6 +289,7 @@ struct World {
             hello.capabilities.push_back(
                 {"toy", static_cast<TaskKind>(kind), kind == 0 ? "*" : "t1", sha256(fingerprint)});
         }
+        hello.missing = missing;
         if (device) hello.devices.push_back({"cpu", "t1", "toy device", "{}", false, slots});
         core->message(peer, hello, now);
     }
@@ -303,17 +308,25 @@ struct World {
 
     CampaignId submit(const CampaignRequest& request) { return core->submit(request, nullptr, now).value(); }
 
+    void execute(const std::string& peer, const protocol::Assign& assign) {
+        for (const protocol::Item& item : assign.items) {
+            std::vector<protocol::Rows> rows;
+            protocol::AttemptResult result = toy.execute(assign, item, artifacts, rows);
+            if (assign.kind == TaskKind::kBuild && toy.broken_hosts.contains(peer)) {
+                result.outcome = Outcome::kCrashed;
+                result.message = "killed by signal 11";
+                result.outputs.clear();
+            }
+            for (const protocol::Rows& each : rows) core->message(peer, each, now);
+            core->message(peer, result, now);
+        }
+    }
     /// Workers execute what they were sent; commits follow. Returns how many attempts ended.
     int turn() {
         int ended = 0;
         for (const auto& [peer, assign] : transport.take<protocol::Assign>()) {
-            for (const protocol::Item& item : assign.items) {
-                std::vector<protocol::Rows> rows;
-                const protocol::AttemptResult result = toy.execute(assign, item, artifacts, rows);
-                for (const protocol::Rows& each : rows) core->message(peer, each, now);
-                core->message(peer, result, now);
-                ++ended;
-            }
+            execute(peer, assign);
+            ended += static_cast<int>(assign.items.size());
         }
         database.commit();
         core->committed();

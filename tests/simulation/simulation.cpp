@@ -211,10 +211,11 @@ void Simulation::pump() {
                                    : std::max<std::size_t>(256, std::size_t{16} * scheduler_.total_slots());
     for (;;) {
         std::vector<ReadyTask> ready = graph_.take_ready();
-        const std::size_t waiting = scheduler_.waiting(TaskKind::kBuild);
         // Refilled in batches: an admission for each ended task would search the steps again and again.
-        if (waiting < window / 2) {
-            const auto builds = graph_.admit_builds(window - waiting);
+        for (const CampaignId campaign : graph_.building()) {
+            const std::size_t waiting = scheduler_.waiting_builds(campaign);
+            if (waiting >= window / 2) continue;
+            const auto builds = graph_.admit_builds(campaign, window - waiting);
             ready.insert(ready.end(), builds.begin(), builds.end());
         }
         if (ready.empty()) break;
@@ -272,7 +273,9 @@ void Simulation::ended(const Event& event) {
     if (std::erase(host.running, event.action) == 0) return;  // was cancelled
     --host.executing;
     const auto task = tasks_.find(event.action.value());
-    const schedule::Ending ending = scheduler_.attempt_ended(event.action, event.attempt, tunefarm::Outcome::kOk);
+    const Micros took = task != tasks_.end() ? micros(actual({event.action, event.attempt, task->second})) : Micros{0};
+    const schedule::Ending ending =
+        scheduler_.attempt_ended(event.action, event.attempt, tunefarm::Outcome::kOk, took, now_);
     check(ending.verdict == Verdict::kDone && task != tasks_.end(), "a live attempt's result was not taken");
     for (const schedule::Running& other : ending.cancel) {
         Host& copy = hosts_[static_cast<std::size_t>((other.worker.value() - 1) % 1'000'000)];
@@ -298,7 +301,7 @@ void Simulation::ended(const Event& event) {
         prepared.problems = shape.chunks;
         graph_.prepared(done.step, std::move(prepared));
     } else {
-        graph_.task_ended(done.step, done.kind, done.index, true, "");
+        graph_.task_ended(done.step, done.kind, true, "");
     }
     start_jobs(event.host);
 }
