@@ -328,6 +328,7 @@ TEST_F(SchedulerTest, AStragglerGetsOneBackupElsewhereAndTheFirstToEndWins) {
 TEST_F(SchedulerTest, ANewAttemptIsNoStragglerByTheTimeOfTheOneBeforeIt) {
     join(1, 1);
     join(2, 1);
+    join(3, 1);  // the backup goes where it has not failed
     scheduler_.add({ActionId(1), scheduler_.intern(kBuild), Micros(1'000'000), Bytes{1}, Micros(3'000'000)},
                    {CampaignId(1), 0, 0, {}});
     run();
