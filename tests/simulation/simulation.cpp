@@ -19,7 +19,6 @@ using schedule::ReadyTask;
 using schedule::Scheduler;
 using schedule::Verdict;
 
-constexpr CampaignId kCampaign{1};
 const char* const kTarget = "gpu";
 
 Micros micros(double seconds) {
@@ -55,7 +54,7 @@ class Simulation {
         std::uint64_t order = 0;
         int host = 0;
         std::uint32_t life = 0;
-        bool host_event = false;  ///< dies or comes back
+        bool host_event = false;  ///< dies or comes back; host -1: campaign `attempt` arrives
         ActionId action;
         std::uint32_t attempt = 0;
         bool operator>(const Event& other) const { return at != other.at ? other.at < at : other.order < order; }
@@ -64,7 +63,9 @@ class Simulation {
     double seconds(const ReadyTask& task) const;
     double actual(const Job& job) const;
     void join(int host);
-    void begin_campaign();
+    void begin_campaigns();
+    void submit(std::size_t campaign);
+    std::size_t campaign_of(std::size_t step) const { return step % shape_.campaigns.size(); }
     void add_step(std::size_t index);
     void pump();
     void request(const ReadyTask& task);
@@ -99,6 +100,14 @@ class Simulation {
     std::uint64_t events_seen_ = 0;
     std::uint64_t attempts_ = 0;
     std::int64_t done_ = 0;
+    struct Tally {
+        double cpu_s = 0;            ///< given so far
+        std::int64_t cpu_tasks = 0;  ///< not yet ended
+        std::size_t steps = 0;       ///< not yet ended
+        double ended_s = 0;
+    };
+    std::vector<Tally> tallies_;
+    std::vector<double> contended_;
     std::string broken_;
 };
 
@@ -149,11 +158,11 @@ void Simulation::join(int index) {
 void Simulation::add_step(std::size_t index) {
     const StepShape& shape = shape_.steps[index];
     const ConfigId config(static_cast<std::int64_t>(index) + 1);
-    const CampaignId campaign(policy_ == Policy::kBarrier ? static_cast<std::int64_t>(index) + 1 : 1);
+    const std::size_t of = policy_ == Policy::kBarrier ? index : campaign_of(index);
+    const CampaignId campaign(static_cast<std::int64_t>(of) + 1);
     if (policy_ == Policy::kBarrier) {
         graph_.add_campaign(campaign, 1);
         graph_.add_config(campaign, config);
-        graph_.take_ready();
     }
     schedule::NewStep step;
     step.id = StepId(static_cast<std::int64_t>(index) + 1);
@@ -176,23 +185,44 @@ void Simulation::add_step(std::size_t index) {
             step.device_seconds = 1e9;
             break;
     }
-    graph_.split_done(policy_ == Policy::kBarrier ? config : ConfigId(1), {step});
+    graph_.split_done(policy_ == Policy::kBarrier ? config : ConfigId(campaign.value()), {step});
     ++steps_begun_;
 }
 
-void Simulation::begin_campaign() {
+void Simulation::submit(std::size_t index) {
+    const CampaignId id(static_cast<std::int64_t>(index) + 1);
+    const std::size_t most = shape_.steps.size();
+    const std::size_t stride = shape_.campaigns.size();
+    graph_.add_campaign(id, static_cast<std::int32_t>((most - index + stride - 1) / stride));
+    graph_.add_config(id, ConfigId(id.value()));
+    for (std::size_t i = index; i < most; i += stride) add_step(i);
+}
+
+void Simulation::begin_campaigns() {
+    tallies_.resize(shape_.campaigns.size());
+    for (std::size_t i = 0; i < shape_.steps.size(); ++i) {
+        const StepShape& step = shape_.steps[i];
+        Tally& tally = tallies_[campaign_of(i)];
+        tally.cpu_tasks += 3 + (step.helper > 0 ? 1 : 0) + step.kernels;
+        ++tally.steps;
+    }
     graph_.set_capacity(static_cast<double>(farm_.cpu_hosts) * farm_.slots, farm_.gpus);
     if (policy_ == Policy::kBarrier) {
         add_step(0);
         return;
     }
-    graph_.add_campaign(kCampaign, static_cast<std::int32_t>(shape_.steps.size()));
-    graph_.add_config(kCampaign, ConfigId(1));
-    graph_.take_ready();
-    for (std::size_t i = 0; i < shape_.steps.size(); ++i) add_step(i);
+    for (std::size_t i = 0; i < shape_.campaigns.size(); ++i) {
+        const double at = shape_.campaigns[i].arrives_s;
+        if (at == 0) {
+            submit(i);
+        } else {
+            events_.push({Instant{Micros(1)} + micros(at), ++order_, -1, 0, true, {}, static_cast<std::uint32_t>(i)});
+        }
+    }
 }
 
 void Simulation::request(const ReadyTask& task) {
+    if (task.kind == TaskKind::kSplit) return;  // add_step has played it
     const ActionId id(++last_action_);
     double predicted = policy_ == Policy::kFifo ? 1.0 : seconds(task);
     if (shape_.prediction_sigma > 0) {
@@ -202,7 +232,8 @@ void Simulation::request(const ReadyTask& task) {
     ActionSpec spec{id, scheduler_.intern({task.kind, "toy", kTarget, {}}), micros(predicted), Bytes{1 << 20}, {}};
     if (task.kind != TaskKind::kMeasure) spec.straggler_after = std::max(Micros(2'000'000), micros(1.5 * predicted));
     const StepId step = policy_ == Policy::kLongestFirst ? StepId{} : task.step;
-    scheduler_.add(spec, {task.campaign, 0, graph_.rank(task.step), step});
+    const std::int32_t priority = shape_.campaigns[campaign_of(step_index(task.step))].priority;
+    scheduler_.add(spec, {task.campaign, priority, graph_.rank(task.step), step});
 }
 
 void Simulation::pump() {
@@ -225,6 +256,8 @@ void Simulation::pump() {
         if (change.end == StepEnd::kNone) continue;
         check(change.end == StepEnd::kMeasured, "a step did not end as measured");
         ++steps_ended_;
+        Tally& tally = tallies_[campaign_of(step_index(change.step))];
+        if (--tally.steps == 0) tally.ended_s = static_cast<double>(now_.since_epoch.count()) * 1e-6;
         if (policy_ == Policy::kBarrier && steps_begun_ < shape_.steps.size()) {
             add_step(steps_begun_);
             pump();
@@ -286,6 +319,13 @@ void Simulation::ended(const Event& event) {
     const ReadyTask done = task->second;
     tasks_.erase(task);
     ++done_;
+    if (done.kind != TaskKind::kMeasure) {
+        Tally& tally = tallies_[campaign_of(step_index(done.step))];
+        tally.cpu_s += static_cast<double>(took.count()) * 1e-6;
+        if (--tally.cpu_tasks == 0 && contended_.empty()) {
+            for (const Tally& each : tallies_) contended_.push_back(each.cpu_s);
+        }
+    }
     if (done.kind == TaskKind::kPrepare) {
         const StepShape& shape = shape_.steps[step_index(done.step)];
         schedule::PreparedStep prepared;
@@ -358,18 +398,23 @@ Outcome Simulation::run(const ProgressCallback& progress) {
         hosts_[static_cast<std::size_t>(i)].gpu = i >= farm_.cpu_hosts;
         join(i);
     }
-    begin_campaign();
+    begin_campaigns();
     pump();
     while (steps_ended_ < shape_.steps.size() && !events_.empty() && broken_.empty()) {
         const Event event = events_.top();
         events_.pop();
-        if (event.life != hosts_[static_cast<std::size_t>(event.host)].life) continue;
+        const bool arrival = event.host < 0;
+        if (!arrival && event.life != hosts_[static_cast<std::size_t>(event.host)].life) continue;
         now_ = event.at;
         ++events_seen_;
         if (progress && events_seen_ % 65'536 == 0) progress(done_, events_seen_ + attempts_);
         mix(static_cast<std::uint64_t>(event.at.since_epoch.count()));
         mix(static_cast<std::uint64_t>(event.action.value()) << 20 | static_cast<std::uint64_t>(event.host));
-        event.host_event ? host_event(event) : ended(event);
+        if (arrival) {
+            submit(event.attempt);
+        } else {
+            event.host_event ? host_event(event) : ended(event);
+        }
         pump();
     }
     check(steps_ended_ == shape_.steps.size(), "the campaign stopped before its end");
@@ -386,6 +431,8 @@ Outcome Simulation::run(const ProgressCallback& progress) {
     outcome.events = events_seen_ + attempts_;
     outcome.attempts = attempts_;
     outcome.hash = hash_;
+    for (const Tally& tally : tallies_) outcome.ended_s.push_back(tally.ended_s);
+    outcome.contended_cpu_s = contended_;
     outcome.broken = broken_;
     return outcome;
 }

@@ -34,8 +34,15 @@ struct StepShape {
     std::int32_t chunks = 1;  ///< measurements
 };
 
+struct CampaignShape {
+    std::int32_t priority = 0;
+    double arrives_s = 0;
+};
+
 struct Shape {
     std::vector<StepShape> steps;
+    /// Steps are dealt to them in turn. Several campaigns need a policy other than kBarrier.
+    std::vector<CampaignShape> campaigns = {{}};
     double kernel_log_mean = 0.3;
     double kernel_log_sigma = 0.9;
     double chunk_log_mean = 1.484;  ///< 5 s in the mean
@@ -66,6 +73,9 @@ struct Outcome {
     std::uint64_t events = 0;
     std::uint64_t attempts = 0;
     std::uint64_t hash = 0;
+    /// By campaign: when it ended, and the CPU seconds it had been given when the first of them had none left to do.
+    std::vector<double> ended_s;
+    std::vector<double> contended_cpu_s;
     std::string broken;  ///< the first broken invariant; empty: none
 };
 

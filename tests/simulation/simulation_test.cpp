@@ -66,5 +66,38 @@ TEST(SimulationTest, DyingHostsLoseNoTaskAndEndNoneTwice) {
     }
 }
 
+TEST(SimulationTest, EqualCampaignsGetEqualSharesAndEndTogether) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        Shape shape = campaign_shape(seed, 100);
+        // The same steps twice, dealt in turn: two campaigns of equal work.
+        std::vector<StepShape> twice;
+        for (const StepShape& step : shape.steps) twice.insert(twice.end(), {step, step});
+        shape.steps = twice;
+        shape.campaigns.resize(2);
+        shape.prediction_sigma = 0.5;
+        const Outcome outcome = simulate(shape, farm(24), Policy::kTunefarm, seed);
+        ASSERT_EQ(outcome.broken, "") << "seed " << seed;
+        const double share = outcome.contended_cpu_s[0] / (outcome.contended_cpu_s[0] + outcome.contended_cpu_s[1]);
+        EXPECT_NEAR(share, 0.5, 0.05) << "seed " << seed;
+        EXPECT_NEAR(outcome.ended_s[0] / outcome.ended_s[1], 1.0, 0.1) << "seed " << seed;
+    }
+}
+
+TEST(SimulationTest, ACampaignOfHigherPriorityTakesTheFarmAsIfItWereAlone) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        Shape alone = campaign_shape(seed, 40);
+        const Outcome by_itself = simulate(alone, farm(24), Policy::kTunefarm, seed);
+        Shape both = alone;
+        both.steps.clear();
+        for (const StepShape& step : alone.steps) both.steps.insert(both.steps.end(), {step, step});
+        const double arrival = by_itself.makespan_s / 2;
+        both.campaigns = {{0, 0}, {10, arrival}};
+        const Outcome outcome = simulate(both, farm(24), Policy::kTunefarm, seed);
+        ASSERT_EQ(outcome.broken, "") << "seed " << seed;
+        EXPECT_LE((outcome.ended_s[1] - arrival) / by_itself.makespan_s, 1.25) << "seed " << seed;
+        EXPECT_GT(outcome.ended_s[0], outcome.ended_s[1]) << "seed " << seed;
+    }
+}
+
 }  // namespace
 }  // namespace tunefarm::simulation
