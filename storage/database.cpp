@@ -292,6 +292,12 @@ Result<Database> Database::open_writable(const std::string& path, const Database
     return db;
 }
 
+Result<Database> Database::open_memory() {
+    TUNEFARM_ASSIGN(Database db, connect(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ""));
+    TUNEFARM_TRY(db.execute("PRAGMA trusted_schema=OFF"));
+    return db;
+}
+
 Result<Database> Database::open_readonly(const std::string& path, const DatabaseOptions& options) {
     if (file_size(path) < 0) return errno_error(path);
     const auto probe = [&](Result<Database> opened) -> Result<Database> {

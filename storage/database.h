@@ -62,6 +62,9 @@ class Statement {
     std::string_view blob(int column) const;  ///< valid until the next step() or reset()
     Digest digest(int column) const;          ///< zero for NULL or another length
 
+    /// For what this class does not say, such as a value's type.
+    sqlite3_stmt* handle() const { return handle_; }
+
   private:
     friend class Database;
     explicit Statement(sqlite3_stmt* handle) : handle_(handle) {}
@@ -91,6 +94,9 @@ class Database {
     /// in a directory that cannot be written: there, a left-over -wal makes it work on a private copy in TMPDIR,
     /// removed on close. kNotFound when there is no file.
     static Result<Database> open_readonly(const std::string& path, const DatabaseOptions& options = {});
+
+    /// A new, empty database in memory, for sqlite3_serialize and sqlite3_deserialize. trusted_schema=OFF.
+    static Result<Database> open_memory();
 
     Database(Database&&) noexcept;
     Database& operator=(Database&&) noexcept;
