@@ -82,6 +82,16 @@ Status make_directories(const std::string& path, mode_t mode) {
     return {};
 }
 
+Status make_durable_directories(const std::string& path) {
+    const fs::path wanted = fs::path(path).lexically_normal();
+    const fs::path parent = wanted.has_filename() ? wanted.parent_path() : wanted.parent_path().parent_path();
+    std::error_code code;
+    if (fs::is_directory(path, code)) return {};
+    if (!parent.empty()) TUNEFARM_TRY(make_durable_directories(parent.string()));
+    TUNEFARM_TRY(make_directories(path));
+    return sync_directory(parent.empty() ? "." : parent.string());
+}
+
 Status remove_tree(const std::string& path) {
     std::error_code code;
     fs::remove_all(path, code);

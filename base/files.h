@@ -48,6 +48,8 @@ Status write_file_atomically(const std::string& path, std::string_view content, 
 
 /// mkdir -p; existing directories are fine.
 Status make_directories(const std::string& path, mode_t mode = 0755);
+/// The same, and what was made survives power loss.
+Status make_durable_directories(const std::string& path);
 Status sync_directory(const std::string& path);
 /// rm -r without following symbolic links; a missing path is fine.
 Status remove_tree(const std::string& path);

@@ -58,7 +58,7 @@ Status ArtifactStore::State::make_object_directory(const Digest& digest) const {
     std::atomic<bool>& durable = durable_directories[digest.bytes[0]];
     if (durable) return {};
     const std::string directory = object_directory(digest);
-    if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return errno_error(directory);
+    TUNEFARM_TRY(files->make_directory(directory));
     // Also when it was there: the process that made it may not have come to this line.
     TUNEFARM_TRY(files->sync_directory(path("objects")));
     durable = true;

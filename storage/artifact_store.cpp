@@ -23,12 +23,22 @@ constexpr std::string_view kFormat = "tunefarm artifacts 1\n";
 /// Decompressed files kept open for read(), beside what is cached in memory.
 constexpr int kOpenFiles = 4;
 
-Status create_layout(const std::string& dir) {
-    TUNEFARM_TRY(make_directories(dir));
-    for (const char* name : {"objects", "tmp", "incoming", "corrupt"}) TUNEFARM_TRY(make_directories(dir + "/" + name));
-    TUNEFARM_TRY(write_file_atomically(dir + "/format", kFormat));
+Status create_layout(FileSystem& files, const std::string& dir) {
+    TUNEFARM_TRY(files.make_directory(dir));
+    for (const char* name : {"objects", "tmp", "incoming", "corrupt"}) {
+        TUNEFARM_TRY(files.make_directory(dir + "/" + name));
+    }
+    const std::string format = dir + "/format";
+    const std::string temporary = format + "." + std::to_string(::getpid());
+    {
+        TUNEFARM_ASSIGN(const UniqueFd fd, files.open(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644));
+        TUNEFARM_TRY(files.write(fd.get(), kFormat));
+        TUNEFARM_TRY(files.sync(fd.get()));
+    }
+    TUNEFARM_TRY(files.rename(temporary, format));
+    TUNEFARM_TRY(files.sync_directory(dir));
     const std::string parent = std::filesystem::path(dir).parent_path().string();
-    return sync_directory(parent.empty() ? "." : parent);
+    return files.sync_directory(parent.empty() ? "." : parent);
 }
 
 /// A blob database that SQLite refuses cannot be trusted row by row: everything in it is made again.
@@ -59,7 +69,7 @@ Result<std::unique_ptr<ArtifactStore>> ArtifactStore::open(const std::string& di
     Result<std::string> format = read_file(state->path("format"), 256);
     if (!format.ok()) {
         if (format.error().kind != ErrorKind::kNotFound) return format.error();
-        TUNEFARM_TRY(create_layout(state->dir));
+        TUNEFARM_TRY(create_layout(*state->files, state->dir));
     } else if (*format != kFormat) {
         return Error{ErrorKind::kUnsupported, state->path("format") + ": is not a layout that this build knows"};
     }

@@ -24,6 +24,7 @@ class RealFileSystem final : public FileSystem {
         return {};
     }
     Status sync_directory(const std::string& path) override { return tunefarm::sync_directory(path); }
+    Status make_directory(const std::string& path) override { return make_directories(path); }
     Status rename(const std::string& from, const std::string& to) override {
         if (::rename(from.c_str(), to.c_str()) != 0) return errno_error("rename to " + to);
         return {};

@@ -25,6 +25,8 @@ class FileSystem {
     virtual Status write(int fd, std::string_view bytes) = 0;
     virtual Status sync(int fd) = 0;
     virtual Status sync_directory(const std::string& path) = 0;
+    /// mkdir -p; an existing directory is fine.
+    virtual Status make_directory(const std::string& path) = 0;
     virtual Status rename(const std::string& from, const std::string& to) = 0;
     /// A missing file is fine.
     virtual Status unlink(const std::string& path) = 0;

@@ -164,7 +164,7 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     auto impl = std::make_unique<Impl>();
-    TUNEFARM_TRY(make_directories(options.directory));
+    TUNEFARM_TRY(make_durable_directories(options.directory));
     TUNEFARM_ASSIGN(impl->writer, storage::Writer::open(database_path(options.directory)));
     TUNEFARM_ASSIGN(impl->reader, storage::StateReader::open(database_path(options.directory)));
     TUNEFARM_ASSIGN(impl->store, storage::ArtifactStore::open(artifacts_path(options.directory)));

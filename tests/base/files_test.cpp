@@ -148,5 +148,14 @@ TEST_F(Files, UniqueFdClosesExactlyOnce) {
     EXPECT_EQ(::fcntl(raw, F_GETFD), -1);
 }
 
+TEST_F(Files, DurableDirectoriesAreMadeLikeOthers) {
+    for (const char* path : {"a/b/c", "a/b/c/", "d/", "a", "e/../f"}) {
+        EXPECT_TRUE(make_durable_directories(at(path)).ok()) << path;
+        EXPECT_TRUE(std::filesystem::is_directory(at(path))) << path;
+    }
+    EXPECT_TRUE(write_file_atomically(at("file"), "x").ok());
+    EXPECT_FALSE(make_durable_directories(at("file/below")).ok());
+}
+
 }  // namespace
 }  // namespace tunefarm

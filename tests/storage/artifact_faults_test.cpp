@@ -72,6 +72,7 @@ class WatchedFiles final : public FileSystem {
         std::erase_if(renamed_, [&](const std::string& name) { return name.starts_with(path + "/"); });
         return real().sync_directory(path);
     }
+    Status make_directory(const std::string& path) override { return real().make_directory(path); }
     Status rename(const std::string& from, const std::string& to) override {
         const std::lock_guard guard(mutex_);
         if (dirty_.contains(from)) unsynced_renames_.insert(to);
