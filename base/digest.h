@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,15 @@ struct Digest {
     std::string hex() const;
     /// nullopt unless exactly 64 lower-case hexadecimal digits.
     static std::optional<Digest> from_hex(std::string_view hex);
+};
+
+/// For hash tables: the bytes are as good as random already.
+struct DigestHash {
+    std::size_t operator()(const Digest& digest) const {
+        std::size_t value = 0;
+        std::memcpy(&value, digest.bytes.data(), sizeof value);
+        return value;
+    }
 };
 
 /// Incremental SHA-256. Not thread-safe; one object hashes one message.

@@ -71,8 +71,10 @@ Status write_file_atomically(const std::string& path, std::string_view content, 
 }
 
 Status make_directories(const std::string& path, mode_t mode) {
+    // Mostly the parent is there.
+    if (::mkdir(path.c_str(), mode) == 0) return {};
     std::string made;
-    for (const auto& part : fs::path(path)) {
+    for (const auto& part : fs::path(errno == EEXIST ? "" : path)) {
         made = (fs::path(made) / part).string();
         if (made.empty() || part.empty()) continue;
         if (::mkdir(made.c_str(), mode) != 0 && errno != EEXIST) return errno_error(made);

@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kIdle{2};
 /// What has come during a commit goes into the next one, up to so many times max_batch: the longer the queue, the more
 /// of its records replace each other.
-constexpr std::size_t kBacklog = 8;
+constexpr std::size_t kBacklog = 2;
 /// A database of at most this size is checked completely after an unclean stop; larger ones would delay the start.
 constexpr std::int64_t kQuickCheckLimit = 256LL << 20;
 

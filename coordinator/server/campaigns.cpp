@@ -337,6 +337,7 @@ Status Campaigns::accept_document(Step& step, const ActionEnd& end, std::vector<
     const storage::TaskRecord* old = old_task(step.record.campaign, id, TaskKind::kBuild, 0);
     step.first_inner =
         old != nullptr ? TaskId(old->id.value() - 1) : ids_.take(ids_.last.task, std::int64_t{1} + kernels + problems);
+    out.reserve(out.size() + 2 + 2 * doc.kernels.size() + doc.solutions.size() + 2 * doc.problems.size());
     out.emplace_back(step.record);
     for (std::int32_t i = 0; i < kernels; ++i) {
         out.emplace_back(storage::KernelRecord{id, i, doc.kernels[static_cast<std::size_t>(i)].name});

@@ -15,9 +15,11 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/digest.h"
 #include "coordinator/schedule/graph.h"
 #include "coordinator/schedule/predictor.h"
 #include "coordinator/schedule/scheduler.h"
@@ -205,8 +207,8 @@ class Core {
     std::map<WorkerId, Peer> peers_;
     std::map<std::string, WorkerId> peer_ids_;
     std::map<ActionId, Action> live_;
-    std::map<Digest, ActionId> live_by_key_;
-    std::map<Digest, Recent> recent_;
+    std::unordered_map<Digest, ActionId, DigestHash> live_by_key_;
+    std::unordered_map<Digest, Recent, DigestHash> recent_;
     std::deque<std::pair<std::uint64_t, Digest>> recent_tickets_;
     std::vector<Digest> recent_new_;  ///< of the records not yet submitted
     std::map<std::tuple<TaskKind, std::string, std::string>, Digest> bindings_;

@@ -2,13 +2,13 @@
 #include "coordinator/server/step_document.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include "base/json_tape.h"
 
 namespace tunefarm::server {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t kMaxName = 200;
 
@@ -24,36 +24,95 @@ bool good_name(const std::string& name) {
     });
 }
 
-Status read_kernels(const json& list, StepDocument& out) {
-    std::set<std::string> names;
-    for (const json& item : list) {
-        StepDocument::Kernel kernel;
-        kernel.name = item.at("name").get<std::string>();
-        if (!good_name(kernel.name)) return wrong("kernel name \"" + kernel.name + "\" is not [A-Za-z0-9_.-]{1,200}");
-        if (!names.insert(kernel.name).second) return wrong("kernel name \"" + kernel.name + "\" occurs twice");
-        if (!item.at("args").is_object()) return wrong("kernel " + kernel.name + ": args is not an object");
-        kernel.args = item.at("args").dump();
-        kernel.cost = std::clamp(item.value("cost", 1.0F), 1e-3F, 1e6F);
-        out.kernels.push_back(std::move(kernel));
-    }
-    return {};
+/// What is wrong with a document, while it is read.
+struct Malformed {
+    std::string what;
+};
+
+JsonValue need(const JsonValue& object, const char* key, const std::string& where) {
+    const JsonValue value = object.find(key);
+    if (!value) throw Malformed{where + " has no '" + key + "'"};
+    return value;
 }
 
-Status read_solutions(const json& list, StepDocument& out) {
-    std::set<std::string> names;
-    for (const json& item : list) {
-        StepDocument::Solution solution;
-        solution.name = item.at("name").get<std::string>();
-        solution.kernel = item.at("kernel").get<std::int32_t>();
-        solution.parameters = item.value("parameters", json::object()).dump();
-        if (!names.insert(solution.name).second) return wrong("solution name \"" + solution.name + "\" occurs twice");
-        if (solution.kernel < 0 || static_cast<std::size_t>(solution.kernel) >= out.kernels.size()) {
-            return wrong("solution " + solution.name + ": kernel " + std::to_string(solution.kernel) + " of " +
-                         std::to_string(out.kernels.size()));
-        }
-        out.solutions.push_back(std::move(solution));
+std::string need_text(const JsonValue& object, const char* key, const std::string& where) {
+    const JsonValue value = need(object, key, where);
+    if (!value.is_string()) throw Malformed{where + ": '" + key + "' is not a string"};
+    return value.text();
+}
+
+double number_or(const JsonValue& object, const char* key, double otherwise, const std::string& where) {
+    const JsonValue value = object.find(key);
+    if (!value) return otherwise;
+    if (!value.is_number()) throw Malformed{where + ": '" + key + "' is not a number"};
+    return value.number();
+}
+
+template <typename Each>
+void each_item(const JsonValue& document, const char* key, Each each) {
+    const JsonValue list = need(document, key, "the document");
+    if (!list.is_array()) throw Malformed{std::string("'") + key + "' is not a list"};
+    list.each_element(each);
+}
+
+/// Names are not repeated.
+class Names {
+  public:
+    explicit Names(const char* of) : of_(of) {}
+    void add(const std::string& name) {
+        if (!seen_.insert(name).second) throw Malformed{std::string(of_) + " name \"" + name + "\" occurs twice"};
     }
-    return {};
+
+  private:
+    const char* of_;
+    std::unordered_set<std::string> seen_;
+};
+
+void read_kernels(const JsonValue& document, StepDocument& out) {
+    Names names("kernel");
+    each_item(document, "kernels", [&](const JsonValue& item) {
+        StepDocument::Kernel kernel;
+        kernel.name = need_text(item, "name", "a kernel");
+        if (!good_name(kernel.name)) {
+            throw Malformed{"kernel name \"" + kernel.name + "\" is not [A-Za-z0-9_.-]{1,200}"};
+        }
+        names.add(kernel.name);
+        const JsonValue args = need(item, "args", kernel.name);
+        if (!args.is_object()) throw Malformed{"kernel " + kernel.name + ": args is not an object"};
+        kernel.args = args.canonical();
+        kernel.cost = static_cast<float>(std::clamp(number_or(item, "cost", 1, kernel.name), 1e-3, 1e6));
+        out.kernels.push_back(std::move(kernel));
+    });
+}
+
+void read_solutions(const JsonValue& document, StepDocument& out) {
+    Names names("solution");
+    each_item(document, "solutions", [&](const JsonValue& item) {
+        StepDocument::Solution solution;
+        solution.name = need_text(item, "name", "a solution");
+        names.add(solution.name);
+        const JsonValue kernel = need(item, "kernel", solution.name);
+        const auto index = kernel.integer();
+        if (!index || *index < 0 || static_cast<std::size_t>(*index) >= out.kernels.size()) {
+            throw Malformed{"solution " + solution.name + ": kernel " + std::string(kernel.raw()) + " of " +
+                            std::to_string(out.kernels.size())};
+        }
+        solution.kernel = static_cast<std::int32_t>(*index);
+        const JsonValue parameters = item.find("parameters");
+        solution.parameters = parameters ? parameters.canonical() : "{}";
+        out.solutions.push_back(std::move(solution));
+    });
+}
+
+void read_problems(const JsonValue& document, StepDocument& out) {
+    each_item(document, "problems", [&](const JsonValue& item) {
+        StepDocument::Problem problem;
+        problem.name = need_text(item, "name", "a problem");
+        problem.sizes = need(item, "sizes", problem.name).canonical();
+        problem.flop = number_or(item, "flop", 0, problem.name);
+        problem.json = item.canonical();
+        out.problems.push_back(std::move(problem));
+    });
 }
 
 }  // namespace
@@ -65,25 +124,16 @@ std::map<std::string, std::int32_t> StepDocument::solution_index() const {
 }
 
 Result<StepDocument> parse_step_document(std::string_view text) {
+    const auto tape = JsonTape::parse(text);
+    if (!tape.ok()) return wrong(tape.error().message);
     try {
-        const json document = json::parse(text);
         StepDocument out;
-        TUNEFARM_TRY(read_kernels(document.at("kernels"), out));
-        TUNEFARM_TRY(read_solutions(document.at("solutions"), out));
-        for (const json& item : document.at("problems")) {
-            StepDocument::Problem problem;
-            problem.name = item.at("name").get<std::string>();
-            problem.sizes = item.at("sizes").dump();
-            problem.flop = item.value("flop", 0.0);
-            problem.json = item.dump();
-            out.problems.push_back(std::move(problem));
-        }
+        read_kernels(tape->root(), out);
+        read_solutions(tape->root(), out);
+        read_problems(tape->root(), out);
         return out;
-    } catch (const json::exception& e) {
-        // "[json.exception.out_of_range.403] key 'kernels' not found": the number means nothing to a driver's author.
-        const std::string what = e.what();
-        const std::size_t end = what.find("] ");
-        return wrong(end == std::string::npos ? what : what.substr(end + 2));
+    } catch (const Malformed& malformed) {
+        return wrong(malformed.what);
     }
 }
 

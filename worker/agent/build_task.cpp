@@ -2,8 +2,8 @@
 // Batches of kernels: one request, one result per kernel as soon as its row comes. What a dying driver leaves behind is
 // tried again one by one, so that only the kernel that kills it alone is to blame.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json_tape.h"
 #include "worker/agent/executor.h"
 
 namespace tunefarm::worker {
@@ -17,17 +17,18 @@ Outcome outcome_of(const std::string& error_class) {
 
 /// {"kernels":[{"id":0,"name":…,"args":…}]}, numbered by position in `items`.
 Result<std::string> kernels_of(const Job& job, const std::vector<std::size_t>& items) {
-    nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+    std::string text = "{\"kernels\":[";
     for (std::size_t i = 0; i < items.size(); ++i) {
-        const auto item = nlohmann::ordered_json::parse(job.assign.items[items[i]].args, nullptr, false);
-        if (!item.is_object()) return Error{ErrorKind::kInput, "the arguments of a kernel are not a JSON object"};
-        nlohmann::ordered_json kernel;
-        kernel["id"] = i;
-        for (const auto& [key, value] : item.items()) kernel[key] = value;
-        kernel["id"] = i;
-        kernels.push_back(std::move(kernel));
+        const auto kernel = JsonTape::parse(job.assign.items[items[i]].args);
+        if (!kernel.ok() || !kernel->root().is_object()) {
+            return Error{ErrorKind::kInput, "the arguments of a kernel are not a JSON object"};
+        }
+        const std::string_view members = kernel->root().raw().substr(1);
+        text += (i == 0 ? "{\"id\":" : ",{\"id\":") + std::to_string(i);
+        text += members.find('"') == std::string_view::npos ? "" : ",";
+        text += members;
     }
-    return nlohmann::ordered_json{{"kernels", std::move(kernels)}}.dump();
+    return text + "]}";
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ Result<std::string> kernels_of(const Job& job, const std::vector<std::size_t>& i
 DriverReply Executor::run_build_request(const JobPtr& job, const std::vector<std::size_t>& items,
                                         std::vector<std::size_t>& left, Micros& mark) {
     left = items;
-    const std::string root = new_root();
+    const std::string root = empty_root();
     DriverReply failed;
     const auto fail = [&](const Error& error) {
         failed.outcome = failure_outcome(error);
@@ -108,7 +109,7 @@ DriverReply Executor::run_build_request(const JobPtr& job, const std::vector<std
         reply.outcome = Outcome::kCrashed;
         reply.message = "the driver was done without a row for this kernel";
     }
-    [[maybe_unused]] const Status removed = remove_tree(root);
+    leave_root(*job, root, reply);
     return reply;
 }
 

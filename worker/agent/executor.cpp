@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -119,6 +120,23 @@ Result<Driver*> Executor::driver_for(const ToolchainDriver& toolchain) {
 
 std::string Executor::new_root() {
     return context_.options.state_dir + "/work/" + std::to_string(number_) + "." + std::to_string(++next_root_);
+}
+
+std::string Executor::empty_root() {
+    return spare_root_.empty() ? new_root() : std::exchange(spare_root_, {});
+}
+
+void Executor::leave_root(const Job& job, const std::string& root, const DriverReply& reply) {
+    const bool staged = std::any_of(job.assign.inputs.begin(), job.assign.inputs.end(),
+                                    [](const protocol::Input& input) { return !input.path.empty(); });
+    std::error_code error;
+    // What an ended or stopped driver left behind may still write: such a directory is not used again.
+    if (reply.outcome == Outcome::kOk && !reply.driver_lost && !staged &&
+        std::filesystem::is_empty(root + "/out", error) && !error) {
+        spare_root_ = root;
+        return;
+    }
+    [[maybe_unused]] const Status removed = remove_tree(root);
 }
 
 bool Executor::no_space() const {

@@ -91,6 +91,10 @@ class Executor {
                 std::vector<Digest> outputs = {}, std::vector<std::string> rows = {});
     void report_all(const JobPtr& job, Outcome outcome, const std::string& message, Micros started);
     std::string new_root();
+    /// A directory that an earlier request left empty, or a new name. Making one costs more than a tiny task.
+    std::string empty_root();
+    /// Removes the directory, or keeps it for empty_root() if the request wrote nothing.
+    void leave_root(const Job& job, const std::string& root, const DriverReply& reply);
     Outcome failure_outcome(const Error& error) const;
     Outcome stage_outcome(const Error& error) const;
     bool no_space() const;
@@ -99,6 +103,7 @@ class Executor {
     const std::uint32_t number_;
     const std::string directory_;
     std::uint64_t next_root_ = 0;
+    std::string spare_root_;  ///< empty: none
     std::map<std::string, std::unique_ptr<Driver>> drivers_;
 };
 

@@ -105,13 +105,18 @@ class Driver::Conversation {
         }
     }
 
+    /// Of the driver alone: short requests end before the first sample, and a look at all processes would cost more
+    /// than they do.
+    void last_sample() {
+        if (const auto info = read_process(process_.pid())) note(info->resident);
+    }
+
     bool memory_fits() {
         const auto snapshot = process_table().snapshot(kMemorySample / 2);
         const std::vector<ProcessInfo> tree = tree_of(process_.pid(), *snapshot);
         Bytes sum;
         for (const ProcessInfo& info : tree) sum.count += info.resident.count;
-        peak = std::max(peak, sum);
-        driver_.recent_peak_ = std::max(driver_.recent_peak_, sum);
+        note(sum);
         if (memory_limit.count <= 0 || sum <= memory_limit) return true;
         Bytes divided;
         for (const ProcessInfo& info : tree) {
@@ -121,6 +126,11 @@ class Driver::Conversation {
     }
 
   private:
+    void note(Bytes sum) {
+        peak = std::max(peak, sum);
+        driver_.recent_peak_ = std::max(driver_.recent_peak_, sum);
+    }
+
     void poll_once(Clock::time_point wake, bool watch_token) {
         struct pollfd fds[5];
         nfds_t count = 0;
@@ -311,7 +321,7 @@ DriverReply Driver::run(const DriverRequest& request, CancelToken& token, const 
     };
 
     const auto end = talk.run();
-    talk.memory_fits();  // a last sample: short requests end before the first
+    talk.last_sample();
     reply.peak_memory = talk.peak;
     using End = Conversation::End;
     reply.driver_lost = end != End::kAnswered;

@@ -79,8 +79,9 @@ struct DriverReply {
     /// The driver (its own CPU clock) and the children it has waited for (10 ms ticks); when it ended, all of both
     /// (rusage) and what was killed with it.
     Micros cpu{0};
-    /// Largest sum of the resident sets of the tree, sampled every 50 ms; pages shared inside the tree count once
-    /// per process. Before a limit ends an attempt, the sum is taken again with shared pages divided.
+    /// Largest sum of the resident sets of the tree, sampled every 50 ms, and of the driver at the end; pages shared
+    /// inside the tree count once per process. Before a limit ends an attempt, the sum is taken again with shared pages
+    /// divided.
     Bytes peak_memory;
 };
 

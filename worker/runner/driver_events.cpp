@@ -3,133 +3,116 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_tape.h"
+
 namespace tunefarm::worker {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-/// Writing nested JSON recurses: a hostile line of a million '[' must not end the worker.
+/// More would be a hostile line, not a toolchain's.
 constexpr int kMaxNesting = 64;
-
-bool nested_too_deeply(std::string_view line) {
-    int depth = 0;
-    bool in_string = false;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        const char c = line[i];
-        if (in_string) {
-            if (c == '\\') ++i;
-            if (c == '"') in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > kMaxNesting) return true;
-        } else if (c == ']' || c == '}') {
-            --depth;
-        }
-    }
-    return false;
-}
 
 /// A wrong type is a bug in the driver: confined here as an exception, a value outside.
 struct Malformed {
     std::string what;
 };
 
-const Json* member(const Json& object, const char* key) {
-    const auto it = object.find(key);
-    return it == object.end() || it->is_null() ? nullptr : &*it;
+/// Null counts as absent.
+JsonValue member(const JsonValue& object, const char* key) {
+    const JsonValue value = object.find(key);
+    return value && value.is_null() ? JsonValue() : value;
 }
 
-std::string text(const Json& object, const char* key) {
-    const Json* value = member(object, key);
-    if (value == nullptr) return "";
-    if (!value->is_string()) throw Malformed{std::string("'") + key + "' is not a string"};
-    return value->get<std::string>();
+std::string text(const JsonValue& object, const char* key) {
+    const JsonValue value = member(object, key);
+    if (!value) return "";
+    if (!value.is_string()) throw Malformed{std::string("'") + key + "' is not a string"};
+    return value.text();
 }
 
 /// For `allowed`, which may be a list as well as a text.
-std::string loose_text(const Json& object, const char* key) {
-    const Json* value = member(object, key);
-    return value == nullptr ? "" : value->is_string() ? value->get<std::string>() : value->dump();
+std::string loose_text(const JsonValue& object, const char* key) {
+    const JsonValue value = member(object, key);
+    return !value ? "" : value.is_string() ? value.text() : std::string(value.raw());
 }
 
-std::int64_t integer(const Json& object, const char* key) {
-    const Json* value = member(object, key);
-    if (value == nullptr) return 0;
-    if (!value->is_number_integer()) throw Malformed{std::string("'") + key + "' is not an integer"};
-    return value->get<std::int64_t>();
+std::int64_t integer(const JsonValue& object, const char* key) {
+    const JsonValue value = member(object, key);
+    if (!value) return 0;
+    const auto number = value.integer();
+    if (!number) throw Malformed{std::string("'") + key + "' is not an integer"};
+    return *number;
 }
 
-std::string object_text(const Json& object, const char* key) {
-    const Json* value = member(object, key);
-    if (value == nullptr) return "{}";
-    if (!value->is_object()) throw Malformed{std::string("'") + key + "' is not an object"};
-    return value->dump();
-}
-
-template <typename Each>
-void each_member(const Json& object, const char* key, Each each) {
-    const Json* value = member(object, key);
-    if (value == nullptr) return;
-    if (!value->is_object()) throw Malformed{std::string("'") + key + "' is not an object"};
-    for (const auto& [name, entry] : value->items()) each(name, entry);
+std::string object_text(const JsonValue& object, const char* key) {
+    const JsonValue value = member(object, key);
+    if (!value) return "{}";
+    if (!value.is_object()) throw Malformed{std::string("'") + key + "' is not an object"};
+    return value.canonical();
 }
 
 template <typename Each>
-void each_element(const Json& object, const char* key, Each each) {
-    const Json* value = member(object, key);
-    if (value == nullptr) return;
-    if (!value->is_array()) throw Malformed{std::string("'") + key + "' is not a list"};
-    for (const Json& entry : *value) each(entry);
+void each_member(const JsonValue& object, const char* key, Each each) {
+    const JsonValue value = member(object, key);
+    if (!value) return;
+    if (!value.is_object()) throw Malformed{std::string("'") + key + "' is not an object"};
+    value.each_member(each);
 }
 
-std::vector<std::string> texts(const Json& object, const char* key) {
+template <typename Each>
+void each_element(const JsonValue& object, const char* key, Each each) {
+    const JsonValue value = member(object, key);
+    if (!value) return;
+    if (!value.is_array()) throw Malformed{std::string("'") + key + "' is not a list"};
+    value.each_element(each);
+}
+
+std::vector<std::string> texts(const JsonValue& object, const char* key) {
     std::vector<std::string> result;
-    each_element(object, key, [&](const Json& entry) {
+    each_element(object, key, [&](const JsonValue& entry) {
         if (!entry.is_string()) throw Malformed{std::string("'") + key + "' holds something that is not a string"};
-        result.push_back(entry.get<std::string>());
+        result.push_back(entry.text());
     });
     return result;
 }
 
-OutputPaths outputs(const Json& object) {
+OutputPaths outputs(const JsonValue& object) {
     OutputPaths result;
-    each_member(object, "outputs", [&](const std::string& name, const Json& path) {
+    each_member(object, "outputs", [&](const std::string& name, const JsonValue& path) {
         if (!path.is_string()) throw Malformed{"'outputs' holds a path that is not a string"};
-        result.emplace_back(name, path.get<std::string>());
+        result.emplace_back(name, path.text());
     });
     return result;
 }
 
-std::vector<protocol::Phase> phases(const Json& object) {
+std::vector<protocol::Phase> phases(const JsonValue& object) {
     std::vector<protocol::Phase> result;
-    each_member(object, "phases", [&](const std::string& name, const Json& duration) {
+    each_member(object, "phases", [&](const std::string& name, const JsonValue& duration) {
         if (!duration.is_number()) throw Malformed{"'phases' holds a duration that is not a number"};
-        result.push_back({name, Micros{static_cast<std::int64_t>(duration.get<double>())}});
+        result.push_back({name, Micros{static_cast<std::int64_t>(duration.number())}});
     });
     return result;
 }
 
-DriverHello hello(const Json& object) {
+DriverHello hello(const JsonValue& object) {
     if (integer(object, "protocol") != 1) throw Malformed{"'protocol' is not 1, the version that this worker speaks"};
     DriverHello result;
     result.toolchain = text(object, "toolchain");
     result.version = text(object, "version");
     if (result.toolchain.empty()) throw Malformed{"'toolchain' is missing"};
-    each_member(object, "files", [&](const std::string& name, const Json& entry) {
+    each_member(object, "files", [&](const std::string& name, const JsonValue& entry) {
         if (!entry.is_object()) throw Malformed{"'files' holds something that is not an object"};
         FileGroup group;
         group.name = name;
         group.files = texts(entry, "files");
         group.programs = texts(entry, "programs");
-        each_member(entry, "env", [&](const std::string& key, const Json& value) {
+        each_member(entry, "env", [&](const std::string& key, const JsonValue& value) {
             if (!value.is_string()) throw Malformed{"'env' holds a value that is not a string"};
-            group.environment.emplace_back(key, value.get<std::string>());
+            group.environment.emplace_back(key, value.text());
         });
         result.groups.push_back(std::move(group));
     });
-    each_element(object, "capabilities", [&](const Json& entry) {
+    each_element(object, "capabilities", [&](const JsonValue& entry) {
         if (!entry.is_object()) throw Malformed{"'capabilities' holds something that is not an object"};
         const std::string verb = text(entry, "verb");
         const auto kind = parse_task_kind(verb);
@@ -143,14 +126,14 @@ DriverHello hello(const Json& object) {
         }
         result.capabilities.push_back(std::move(capability));
     });
-    each_element(object, "missing", [&](const Json& entry) {
+    each_element(object, "missing", [&](const JsonValue& entry) {
         if (!entry.is_object()) throw Malformed{"'missing' holds something that is not an object"};
         result.missing.push_back({result.toolchain, text(entry, "target"), text(entry, "reason")});
     });
     return result;
 }
 
-std::string error_class(const Json& object) {
+std::string error_class(const JsonValue& object) {
     const std::string value = text(object, "class");
     if (value != "input" && value != "environment" && value != "internal") {
         throw Malformed{"unknown error class '" + value + "'"};
@@ -164,17 +147,18 @@ Error malformed(std::string_view line, const std::string& what) {
                                              (line.size() > kShown ? "…" : "")};
 }
 
-Result<Json> parse_object(std::string_view line) {
-    if (nested_too_deeply(line)) return malformed(line, "nested deeper than 64");
-    Json object = Json::parse(line, nullptr, false);
-    if (object.is_discarded() || !object.is_object()) return malformed(line, "not a JSON object");
-    return object;
+Result<JsonTape> parse_object(std::string_view line) {
+    auto tape = JsonTape::parse(line, kMaxNesting);
+    if (!tape.ok()) return malformed(line, tape.error().message);
+    if (!tape->root().is_object()) return malformed(line, "not a JSON object");
+    return tape;
 }
 
 }  // namespace
 
 Result<DriverEvent> parse_event(std::string_view line) {
-    TUNEFARM_ASSIGN(const Json object, parse_object(line));
+    TUNEFARM_ASSIGN(const JsonTape tape, parse_object(line));
+    const JsonValue object = tape.root();
     try {
         DriverEvent event;
         const std::string name = text(object, "event");
@@ -191,7 +175,7 @@ Result<DriverEvent> parse_event(std::string_view line) {
             event.text = text(object, "text");
         } else if (name == "row") {
             event.kind = DriverEvent::Kind::kRow;
-            if (member(object, "row") == nullptr) throw Malformed{"'row' is missing"};
+            if (!member(object, "row")) throw Malformed{"'row' is missing"};
             event.text = object_text(object, "row");
         } else if (name == "done") {
             event.kind = DriverEvent::Kind::kDone;
@@ -215,10 +199,11 @@ Result<DriverEvent> parse_event(std::string_view line) {
 }
 
 Result<BuildRow> parse_build_row(std::string_view line) {
-    TUNEFARM_ASSIGN(const Json object, parse_object(line));
+    TUNEFARM_ASSIGN(const JsonTape tape, parse_object(line));
+    const JsonValue object = tape.root();
     try {
         BuildRow row;
-        if (member(object, "id") == nullptr) throw Malformed{"'id' is missing"};
+        if (!member(object, "id")) throw Malformed{"'id' is missing"};
         row.id = integer(object, "id");
         const std::string status = text(object, "status");
         if (status != "ok" && status != "failed") throw Malformed{"unknown status '" + status + "'"};
@@ -239,17 +224,20 @@ Result<BuildRow> parse_build_row(std::string_view line) {
 Result<std::string> request_line(std::int64_t id, std::string_view verb, const std::string& target,
                                  const std::string& dir, const std::vector<std::pair<std::string, std::string>>& inputs,
                                  const std::string& args) {
-    Json request;
+    // A line break between two values is JSON, but ends a request.
+    const auto tape = JsonTape::parse(args.empty() ? "{}" : std::string_view(args), kMaxNesting);
+    if (!tape.ok() || !tape->root().is_object()) return Error{ErrorKind::kInput, "args are not a JSON object"};
+    const bool one_line = args.find('\n') == std::string::npos;
+    nlohmann::ordered_json request;
     request["id"] = id;
     request["verb"] = verb;
     request["target"] = target;
     request["dir"] = dir;
-    request["inputs"] = Json::object();
+    request["inputs"] = nlohmann::ordered_json::object();
     for (const auto& [name, path] : inputs) request["inputs"][name] = path;
-    Json parsed = args.empty() ? Json::object() : Json::parse(args, nullptr, false);
-    if (parsed.is_discarded() || !parsed.is_object()) return Error{ErrorKind::kInput, "args are not a JSON object"};
-    request["args"] = std::move(parsed);
-    return request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    std::string line = request.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    line.pop_back();
+    return line + ",\"args\":" + (one_line ? std::string(tape->root().raw()) : tape->root().canonical()) + "}\n";
 }
 
 std::string cancel_line(std::int64_t id) {
