@@ -65,6 +65,14 @@ struct ExportOptions {
 };
 int export_table(const ExportOptions& options);
 
+struct DoctorOptions {
+    std::string directory = "tunefarm-out";  ///< where results would go
+    std::vector<std::string> targets;        ///< empty: all that a toolchain here knows
+    std::vector<std::string> drivers;
+    bool json = false;
+};
+int doctor(const DoctorOptions& options);
+
 struct GcOptions {
     std::string directory = "tunefarm-out";
     bool dry_run = false;

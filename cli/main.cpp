@@ -17,6 +17,7 @@ struct Commands {
     ReadOptions read;
     WorkerOptions worker;
     ExportOptions export_table;
+    DoctorOptions doctor;
     GcOptions gc;
     std::function<int()> chosen;
 };
@@ -73,6 +74,18 @@ void add_export(CLI::App& app, Commands& commands) {
     sub->callback([&commands] { commands.chosen = [&commands] { return export_table(commands.export_table); }; });
 }
 
+void add_doctor(CLI::App& app, Commands& commands) {
+    CLI::App* sub =
+        app.add_subcommand("doctor", "Say what this host can do for which targets, and what to do about it");
+    DoctorOptions& options = commands.doctor;
+    sub->add_option("DIR", options.directory, "where results would go")->capture_default_str();
+    sub->add_option("--target", options.targets, "the targets that matter: exit code 1 if one cannot be built here")
+        ->delimiter(',');
+    sub->add_flag("--json", options.json, "machine-readable, version 1 (docs/doctor.md)");
+    sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM (docs/drivers.md)");
+    sub->callback([&commands] { commands.chosen = [&commands] { return doctor(commands.doctor); }; });
+}
+
 void add_gc(CLI::App& app, Commands& commands) {
     CLI::App* sub = app.add_subcommand("gc", "Remove artifacts that nothing needs any more");
     GcOptions& options = commands.gc;
@@ -112,6 +125,7 @@ int main_checked(int argc, char** argv) {
     add_reading(app, commands, "timing", "Show where the time went", timing);
     add_reading(app, commands, "logs", "Show what failed attempts said", logs);
     add_export(app, commands);
+    add_doctor(app, commands);
     add_gc(app, commands);
     add_worker(app, commands);
     if (argc > 1 && argv[1][0] != '-') {

@@ -192,8 +192,8 @@ Result<std::vector<protocol::Output>> Executor::take_outputs(const std::string& 
                                                              std::vector<Digest>& pinned) {
     std::vector<protocol::Output> outputs;
     for (const auto& [name, path] : paths) {
-        auto stored = [this, &dir, &path = path]() -> Result<ContentStore::Stored> {
-            TUNEFARM_ASSIGN(const UniqueFd fd, open_output(dir, path));
+        auto stored = [this, &dir, &from = path]() -> Result<ContentStore::Stored> {
+            TUNEFARM_ASSIGN(const UniqueFd fd, open_output(dir, from));
             return context_.store.ingest(fd);
         }();
         if (!stored.ok()) {

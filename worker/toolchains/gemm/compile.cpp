@@ -162,10 +162,17 @@ bool can_assemble(const Tools& tools, const Target& target, const std::string& d
     Arguments arguments{tools.clang};
     const Arguments machine = target_flags(target);
     arguments.insert(arguments.end(), machine.begin(), machine.end());
-    const Arguments more{"-x", "assembler", "-c", "probe.s", "-o", "probe.o"};
+    const std::string object = "probe-" + target.name + ".o";
+    const Arguments more{"-x", "assembler", "-c", "probe.s", "-o", object};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const bool ok = write(directory + "/probe.s", fmt::format("{}\n", instruction), &failure) &&
-                    run(arguments, directory, "probe", &compiled, &failure);
+    bool ok = write(directory + "/probe.s", fmt::format("{}\n", instruction), &failure) &&
+              run(arguments, directory, "probe", &compiled, &failure);
+    // An assembler may exit with 0 for what it does not know: only code that is there counts.
+    const auto bytes = read_file(directory + "/" + object, std::int64_t{1} << 20);
+    if (ok && (!bytes || text_bytes(*bytes) <= 0)) {
+        ok = false;
+        failure.message = "it exits with 0 and leaves no code";
+    }
     if (!ok && log != nullptr) *log = failure.message + "\n" + failure.log;
     return ok;
 }
