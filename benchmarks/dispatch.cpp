@@ -46,7 +46,7 @@ struct Recorded {
 };
 
 constexpr std::size_t kSteps = 10;
-constexpr std::size_t kBundle = 64;  ///< as Scheduler::Options::bundle_most
+constexpr std::size_t kBundle = 128;  ///< as Scheduler::Options::bundle_most
 constexpr const char* kLoopback = "tcp://127.0.0.1:*";
 
 struct Keys {

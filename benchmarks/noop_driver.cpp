@@ -72,18 +72,19 @@ json split(const json& config) {
 }
 
 /// Kernels of 128 bytes of arguments, unlike in any two steps: no action is shared.
-json step_document(const json& config, int unit) {
-    json kernels = json::array();
-    json solutions = json::array();
+std::string step_document(const json& config, int unit) {
+    const std::string pad(96, 'x');
+    std::string kernels;
+    std::string solutions;
     for (int i = 0; i < config.at("Kernels").get<int>(); ++i) {
-        const std::string name = "noop_" + std::to_string(unit) + "_" + std::to_string(i);
-        kernels.push_back({{"name", name}, {"args", {{"unit", unit}, {"i", i}, {"pad", std::string(96, 'x')}}}});
-        solutions.push_back({{"name", name}, {"kernel", i}, {"parameters", {{"i", i}}}});
+        const std::string number = std::to_string(i);
+        const std::string name = "\"name\":\"noop_" + std::to_string(unit) + "_" + number + "\"}";
+        kernels += (i == 0 ? "" : ",") + ("{\"args\":{\"i\":" + number) + ",\"pad\":\"" + pad +
+                   "\",\"unit\":" + std::to_string(unit) + "}," + name;
+        solutions += (i == 0 ? "" : ",") + ("{\"kernel\":" + number) + ",\"parameters\":{\"i\":" + number + "}," + name;
     }
-    return {{"kernels", std::move(kernels)},
-            {"solutions", std::move(solutions)},
-            {"problems", {{{"name", "1"}, {"sizes", {1}}, {"flop", 1.0}}}},
-            {"rejected", json::array()}};
+    return "{\"kernels\":[" + kernels + "],\"solutions\":[" + solutions +
+           "],\"problems\":[{\"name\":\"1\",\"sizes\":[1],\"flop\":1.0}],\"rejected\":[]}";
 }
 
 /// The worker numbers the kernels of a request from 0.
@@ -112,7 +113,7 @@ void answer(const std::string& line) {
         if (verb == "split") {
             done["result"] = split(config);
         } else {
-            write_whole(dir + "/step.json", step_document(config, request.at("args").at("unit").get<int>()).dump());
+            write_whole(dir + "/step.json", step_document(config, request.at("args").at("unit").get<int>()));
             done["outputs"] = {{"step", "step.json"}};
         }
     } else {

@@ -174,6 +174,11 @@ Result<std::optional<CachedAction>> StateReader::find_action(const Digest& key) 
     return found;
 }
 
+Status StateReader::each_action_key(const std::function<void(const Digest&)>& each_key) {
+    TUNEFARM_ASSIGN(Statement keys, state_->db.prepare("SELECT key FROM action"));
+    return each(keys, [&](const Statement& row) { each_key(row.digest(0)); });
+}
+
 Result<std::optional<OpenCampaign>> StateReader::find_open_campaign(const Digest& key) {
     Database& db = state_->db;
     const ReadTransaction snapshot(db);

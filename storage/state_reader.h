@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,6 +83,9 @@ class StateReader {
 
     /// The action of this key, also one that is unfinished or not cacheable: its id is the one to use for the key.
     Result<std::optional<CachedAction>> find_action(const Digest& key);
+
+    /// Half a second per million.
+    Status each_action_key(const std::function<void(const Digest&)>& each);
 
     /// The newest campaign of this key that has no end ("running" or "interrupted").
     Result<std::optional<OpenCampaign>> find_open_campaign(const Digest& key);

@@ -107,7 +107,7 @@ class Scheduler {
         std::uint32_t confirmations = 2;  ///< diagnostics by the toolchain that make a failure a fact
         Micros bundle_below{50'000};      ///< predicted duration under which tasks are bundled
         Micros bundle_total{500'000};
-        std::uint32_t bundle_most = 64;
+        std::uint32_t bundle_most = 128;
         double backup_share = 0.05;  ///< of the farm's slots; at least one
         HostHealth::Options health;
     };

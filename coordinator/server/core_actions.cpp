@@ -15,7 +15,7 @@ using schedule::ReadyTask;
 
 // Builds that wait in the scheduler: enough to choose from and to bundle, few enough that ten million kernels are not
 // ten million objects.
-constexpr std::size_t kWindow = 256;
+constexpr std::size_t kWindow = 1024;
 constexpr std::size_t kWindowPerSlot = 16;
 
 // Floors of the time limits: no healthy task of the kind is near them, whatever the prediction says.

@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "coordinator/server/key_filter.h"
 #include "protocol/artifact_server.h"
 #include "protocol/codec.h"
 #include "protocol/socket.h"
@@ -37,9 +38,13 @@ class SocketTransport : public Transport {
 
 class WriterJournal : public Journal {
   public:
-    WriterJournal(storage::Writer& writer, std::function<void(const std::vector<storage::Record>&)> on_records)
-        : writer_(writer), on_records_(std::move(on_records)) {}
+    WriterJournal(storage::Writer& writer, KeyFilter& keys,
+                  std::function<void(const std::vector<storage::Record>&)> on_records)
+        : writer_(writer), keys_(keys), on_records_(std::move(on_records)) {}
     std::uint64_t submit(std::vector<storage::Record> records) override {
+        for (const storage::Record& record : records) {
+            if (const auto* action = std::get_if<storage::ActionRecord>(&record)) keys_.add(action->key);
+        }
         if (on_records_) on_records_(records);
         return writer_.submit(std::move(records));
     }
@@ -47,13 +52,15 @@ class WriterJournal : public Journal {
 
   private:
     storage::Writer& writer_;
+    KeyFilter& keys_;
     const std::function<void(const std::vector<storage::Record>&)> on_records_;
 };
 
 class DatabaseMemory : public Memory {
   public:
-    explicit DatabaseMemory(storage::StateReader& reader) : reader_(reader) {}
+    DatabaseMemory(storage::StateReader& reader, const KeyFilter& keys) : reader_(reader), keys_(keys) {}
     Result<std::optional<storage::CachedAction>> find_action(const Digest& key) override {
+        if (!keys_.may_hold(key)) return std::optional<storage::CachedAction>();
         if (in_turn_) TUNEFARM_TRY(reader_.hold());
         return reader_.find_action(key);
     }
@@ -71,6 +78,7 @@ class DatabaseMemory : public Memory {
 
   private:
     storage::StateReader& reader_;
+    const KeyFilter& keys_;
     bool in_turn_ = false;
 };
 
@@ -146,6 +154,7 @@ struct Server::Impl {
     std::unique_ptr<protocol::ZapServer> zap;
     std::unique_ptr<storage::Writer> writer;
     std::unique_ptr<storage::StateReader> reader;
+    KeyFilter keys;  ///< of what the writer has been given, and of what was there before
     std::unique_ptr<storage::ArtifactStore> store;
     std::unique_ptr<StoreBackend> backend;
     std::unique_ptr<protocol::ArtifactServer> artifact_server;
@@ -183,8 +192,9 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
                                                                            *impl->backend, artifacts));
     TUNEFARM_ASSIGN(impl->socket, protocol::ServerSocket::bind(impl->context, options.control_endpoint, socket));
     impl->transport = std::make_unique<SocketTransport>(*impl->socket);
-    impl->journal = std::make_unique<WriterJournal>(*impl->writer, options.on_records);
-    impl->memory = std::make_unique<DatabaseMemory>(*impl->reader);
+    TUNEFARM_TRY(impl->reader->each_action_key([&](const Digest& key) { impl->keys.add(key); }));
+    impl->journal = std::make_unique<WriterJournal>(*impl->writer, impl->keys, options.on_records);
+    impl->memory = std::make_unique<DatabaseMemory>(*impl->reader, impl->keys);
     impl->artifacts = std::make_unique<StoreArtifacts>(*impl->store);
     CoreOptions core;
     core.artifacts_endpoint = impl->artifact_server->endpoint();

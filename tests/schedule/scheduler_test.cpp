@@ -289,10 +289,10 @@ TEST_F(SchedulerTest, SharedActionsRunOnceAndStopWhenNobodyWantsThem) {
 
 TEST_F(SchedulerTest, TinyTasksAreBundledAndAccountedAsOneAssignment) {
     join(1, 2);
-    for (int i = 1; i <= 400; ++i) add(i, kNoop, 0.0005);
+    for (int i = 1; i <= 800; ++i) add(i, kNoop, 0.0005);
     const Ids started = run();
     ASSERT_EQ(bundles_.size(), 2U);
-    EXPECT_EQ(bundles_[0], 64U);
+    EXPECT_EQ(bundles_[0], 128U);
     for (const std::int64_t id : started) EXPECT_EQ(end(static_cast<int>(id)), Verdict::kDone);
     EXPECT_EQ(scheduler_.running(), 0U);
     EXPECT_FALSE(run().empty());
