@@ -69,8 +69,12 @@ void write(wire::FromCoordinator::Builder root, const Cancel& m) {
     out.setReason(text_of(head_of(m.reason, kMaxReason)));
 }
 
-void write(wire::FromCoordinator::Builder root, const CoordinatorHeartbeat&) {
-    root.setHeartbeat();
+void write(wire::FromCoordinator::Builder root, const CoordinatorHeartbeat& m) {
+    if (m.sent == 0) {
+        root.setHeartbeat();
+    } else {
+        root.initCountedHeartbeat().setSent(m.sent);
+    }
 }
 
 void write(wire::FromCoordinator::Builder root, const Shutdown& m) {
@@ -171,6 +175,9 @@ Result<FromCoordinator> decode_from_coordinator(std::string_view frame) {
                 return;
             }
             case wire::FromCoordinator::HEARTBEAT: out = CoordinatorHeartbeat{}; return;
+            case wire::FromCoordinator::COUNTED_HEARTBEAT:
+                out = CoordinatorHeartbeat{root.getCountedHeartbeat().getSent()};
+                return;
             case wire::FromCoordinator::SHUTDOWN: {
                 const auto in = root.getShutdown();
                 out = Shutdown{in.getDrain(), read_text(in.getReason(), kMaxReason, "reason")};

@@ -58,6 +58,7 @@ void write(wire::FromWorker::Builder root, const Hello& m) {
 
 void write(wire::FromWorker::Builder root, const WorkerHeartbeat& m) {
     auto out = root.initHeartbeat();
+    out.setSent(m.sent);
     write_list(m.running, [&](unsigned n) { return out.initRunning(n); }, write_key);
     auto account = out.initAccount();
     account.setWall(m.account.wall.count());
@@ -166,6 +167,7 @@ Hello read(wire::Hello::Reader in) {
 
 WorkerHeartbeat read(wire::WorkerHeartbeat::Reader in) {
     WorkerHeartbeat out;
+    out.sent = in.getSent();
     out.running = read_list(in.getRunning(), kMaxKeys, "running", wire::read_key);
     const auto account = in.getAccount();
     out.account.wall = wire::read_micros(account.getWall(), "wall");

@@ -15,7 +15,7 @@
 namespace tunefarm::protocol {
 
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 0;
+inline constexpr std::uint16_t kMinor = 1;
 
 /// One execution of an action. (action, attempt) is the fencing token: the coordinator accepts the first valid result
 /// of a live attempt and answers every other one with an Ack that says `stale`.
@@ -83,6 +83,9 @@ struct SlotAccount {
 struct WorkerHeartbeat {
     std::vector<AttemptKey> running;
     SlotAccount account;
+    /// Messages sent on this connection before this one, the Hello included; 0: not counted. A receiver that has got
+    /// another number knows that some were lost: sockets reconnect silently, and what was under way is then gone.
+    std::uint64_t sent = 0;
     bool operator==(const WorkerHeartbeat&) const = default;
 };
 
@@ -208,6 +211,7 @@ struct Cancel {
 };
 
 struct CoordinatorHeartbeat {
+    std::uint64_t sent = 0;  ///< as in WorkerHeartbeat, the Welcome included
     bool operator==(const CoordinatorHeartbeat&) const = default;
 };
 

@@ -98,6 +98,8 @@ struct SlotAccount {
 struct WorkerHeartbeat {
   running @0 :List(AttemptKey);
   account @1 :SlotAccount;
+  # Messages sent on this connection before this one, the Hello included; 0: not counted.
+  sent @2 :UInt64;
 }
 
 struct Credit {
@@ -159,9 +161,16 @@ struct FromCoordinator {
     assign @2 :Assign;
     ack @3 :Ack;
     cancel @4 :Cancel;
+    # Of 1.0, not counted.
     heartbeat @5 :Void;
     shutdown @6 :Shutdown;
+    countedHeartbeat @7 :CoordinatorHeartbeat;
   }
+}
+
+struct CoordinatorHeartbeat {
+  # Messages sent on this connection before this one, the Welcome included; 0: not counted.
+  sent @0 :UInt64;
 }
 
 struct Welcome {

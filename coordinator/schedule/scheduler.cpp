@@ -109,9 +109,13 @@ bool Scheduler::adopt(WorkerId worker_id, ActionId action_id, std::uint32_t atte
     const auto it = actions_.find(action_id.value());
     if (worker == workers_.end() || it == actions_.end() || !it->second.runs.empty()) return false;
     Action& action = it->second;
+    if (device >= 0 && worker->second.device_busy.at(static_cast<std::size_t>(device))) return false;
     dequeue(action);
+    // The next attempt must be a new one, also where later ones than this have been begun and lost.
+    const std::uint32_t begun = action.attempts;
     action.attempts = attempt - 1;
     start(action, worker_id, worker->second, device, 0, now);
+    action.attempts = std::max(begun, attempt);
     return true;
 }
 

@@ -125,7 +125,8 @@ class Scheduler {
     void worker_limits(WorkerId worker, std::uint32_t slots, Bytes memory);
     /// Its attempts wait again, without a failure being counted. Returns their actions.
     std::vector<ActionId> worker_lost(WorkerId worker);
-    /// A restarted coordinator adopts a surviving attempt; false if the action is not waiting.
+    /// An attempt that went on without the coordinator is the action's again; false if the action is not waiting, or
+    /// the device measures something else.
     bool adopt(WorkerId worker, ActionId action, std::uint32_t attempt, std::int32_t device, Instant now);
 
     /// The action waits from now on. Adding a known action only adds the request.

@@ -104,12 +104,15 @@ class Core {
         Instant connected;
         Instant last_seen;
         std::uint32_t slots = 0;
+        std::uint64_t received = 0;  ///< messages on this connection
+        std::uint64_t sent = 0;      ///< likewise; one that could not be sent counts, so that its loss is noticed
     };
     struct Run {
         WorkerId worker;
         std::uint32_t attempt = 0;
         Instant sent;
         std::uint64_t rows = 0;  ///< received so far
+        std::int32_t device = -1;
     };
     struct Requester : schedule::ReadyTask {
         /// The task has ended before, but what it made is lost: the action makes it again, nobody else is told.
@@ -152,6 +155,9 @@ class Core {
     void on(Peer& peer, const protocol::AttemptResult& result, Instant now);
     void lose(WorkerId worker, Instant now, const std::string& reason);
     Peer* find(const std::string& peer);
+    bool send(Peer& peer, const protocol::FromCoordinator& message);
+    /// Attempts that went on while their worker was not connected are the action's again.
+    void take_back(WorkerId worker, const std::vector<protocol::AttemptKey>& running);
     void record_worker(const Peer& peer, Instant lost);
 
     // actions
@@ -221,6 +227,9 @@ class Core {
     std::map<ActionId, std::pair<WorkerId, protocol::AttemptResult>> orphans_;
     /// Attempts that were running on a worker when it said hello, to be adopted when their actions are asked for.
     std::map<ActionId, std::pair<WorkerId, std::uint32_t>> survivors_;
+    /// The last attempt of a waiting action whose worker was lost: what had been received of it still counts if the
+    /// worker comes back with it.
+    std::map<ActionId, Run> interrupted_;
 
     std::vector<storage::Record> records_;                         ///< of the event in hand: one transaction
     std::vector<std::pair<WorkerId, protocol::AttemptKey>> acks_;  ///< of the event in hand

@@ -274,14 +274,17 @@ void Core::adopt(ActionId id, Action& action) {
     const auto [worker, attempt] = survivor->second;
     survivors_.erase(survivor);
     // A measurement that began under another coordinator has lost rows: it is made again.
-    if (action.draft.kind == TaskKind::kMeasure) return;
+    if (action.draft.kind == TaskKind::kMeasure) {
+        send(peers_.at(worker), protocol::Cancel{{{id, attempt}}, "it is measured again"});
+        return;
+    }
     if (!scheduler_.adopt(worker, id, attempt, -1, now_)) return;
-    action.runs.push_back({worker, attempt, now_, 0});
+    action.runs.push_back({worker, attempt, now_, 0, -1});
     action.last_attempt = std::max(action.last_attempt, attempt);
 }
 
 void Core::dispatch(const schedule::Dispatch& each, Instant now) {
-    const Peer& peer = peers_.at(each.worker);
+    Peer& peer = peers_.at(each.worker);
     const schedule::ClassSpec& cls = scheduler_.spec(each.cls);
     protocol::Assign assign;
     assign.kind = cls.kind;
@@ -291,7 +294,8 @@ void Core::dispatch(const schedule::Dispatch& each, Instant now) {
     std::int64_t memory = kMemoryFloor;
     for (const schedule::Dispatch::Item& item : each.items) {
         Action& action = live_.at(item.action);
-        action.runs.push_back({each.worker, item.attempt, now, 0});
+        action.runs.push_back({each.worker, item.attempt, now, 0, each.device});
+        interrupted_.erase(item.action);
         action.last_attempt = std::max(action.last_attempt, item.attempt);
         assign.items.push_back({{item.action, item.attempt}, action.draft.args});
         if (assign.inputs.empty()) assign.inputs = action.draft.inputs;
@@ -314,7 +318,7 @@ void Core::dispatch(const schedule::Dispatch& each, Instant now) {
     }
     assign.time_limit = limit;
     assign.memory_limit = Bytes{std::min(memory, std::max(peer.hello.memory.count, kMemoryFloor))};
-    if (!transport_.send(peer.peer, assign)) log::warning("worker " + peer.hello.host + " cannot be reached");
+    if (!send(peer, assign)) log::warning("worker " + peer.hello.host + " cannot be reached");
 }
 
 std::optional<Core::Run> Core::take_run(Action& action, WorkerId worker, std::uint32_t attempt) {
@@ -337,7 +341,7 @@ void Core::cancel_runs(ActionId id, Action& action, const std::vector<schedule::
         record.outcome = Outcome::kCancelled;
         record.message = reason;
         records_.emplace_back(std::move(record));
-        transport_.send(peers_.at(running.worker).peer, protocol::Cancel{{{id, running.attempt}}, reason});
+        send(peers_.at(running.worker), protocol::Cancel{{{id, running.attempt}}, reason});
     }
 }
 
@@ -408,7 +412,7 @@ void Core::late_result(Peer& peer, const protocol::AttemptResult& result) {
         orphans_[result.key.action] = {peer.id, result};
         return;
     }
-    transport_.send(peer.peer, protocol::Ack{{result.key}, true});
+    send(peer, protocol::Ack{{result.key}, true});
 }
 
 void Core::complete_late(const Peer& peer, Action& action, const protocol::AttemptResult& result) {
@@ -429,6 +433,7 @@ std::vector<Core::Requester> Core::dissolve(ActionId id, Action& action) {
     recent_[action.key] = Recent{id, action.last_attempt, false, false, {}};
     recent_new_.push_back(action.key);
     live_by_key_.erase(action.key);
+    interrupted_.erase(id);
     live_.erase(id);
     return requesters;
 }
@@ -450,6 +455,7 @@ void Core::finish(ActionId id, Action& action, Outcome outcome, const ActionEnd&
     recent_[action.key] = Recent{id, action.last_attempt, true, cacheable, end};
     recent_new_.push_back(action.key);
     live_by_key_.erase(action.key);
+    interrupted_.erase(id);
     live_.erase(id);
     // Another step's request that joined a running action did not execute it: for that step it came from the cache.
     bool first = true;
@@ -522,7 +528,7 @@ void Core::committed() {
     }
     for (const auto& [worker, ack] : acks) {
         const auto peer = peers_.find(worker);
-        if (peer != peers_.end()) transport_.send(peer->second.peer, ack);
+        if (peer != peers_.end()) send(peer->second, ack);
     }
 }
 

@@ -31,6 +31,7 @@ void Core::message(const std::string& from, const protocol::FromWorker& message,
         on(from, *hello, now);
     } else if (Peer* peer = find(from)) {
         peer->last_seen = now;
+        ++peer->received;
         if (const auto* heartbeat = std::get_if<protocol::WorkerHeartbeat>(&message)) on(*peer, *heartbeat);
         if (const auto* credit = std::get_if<protocol::Credit>(&message)) on(*peer, *credit);
         if (const auto* rows = std::get_if<protocol::Rows>(&message)) on(*peer, *rows);
@@ -46,6 +47,7 @@ void Core::message(const std::string& from, const protocol::FromWorker& message,
 
 void Core::bad_frame(const std::string& peer, const Error& error) {
     log::warning("a message was refused: " + error.message);
+    if (Peer* known = find(peer)) ++known->received;
     if (error.kind == ErrorKind::kUnsupported) transport_.send(peer, protocol::Refused{error.message});
 }
 
@@ -62,6 +64,7 @@ void Core::on(const std::string& from, const protocol::Hello& hello, Instant now
     peer.connected = now;
     peer.last_seen = now;
     peer.slots = hello.slots;
+    peer.received = 1;
 
     schedule::WorkerSpec spec;
     spec.host = hello.host;
@@ -86,13 +89,49 @@ void Core::on(const std::string& from, const protocol::Hello& hello, Instant now
     welcome.heartbeat = options_.heartbeat;
     welcome.dead_after = options_.dead_after;
     const WorkerId id = peer.id;
-    for (const protocol::AttemptKey& key : hello.running) survivors_[key.action] = {id, key.attempt};
-    peers_.emplace(id, std::move(peer));
-    transport_.send(from, welcome);
+    send(peers_.emplace(id, std::move(peer)).first->second, welcome);
     log::info("worker " + hello.host + " joined with " + std::to_string(hello.slots) + " slots");
+    take_back(id, hello.running);
     // What had no toolchain may have one now.
     for (const auto& [campaign, tasks] : std::exchange(unbound_, {})) {
         for (const Requester& task : tasks) request(task);
+    }
+}
+
+bool Core::send(Peer& peer, const protocol::FromCoordinator& message) {
+    ++peer.sent;
+    return transport_.send(peer.peer, message);
+}
+
+void Core::take_back(WorkerId worker, const std::vector<protocol::AttemptKey>& running) {
+    for (const protocol::AttemptKey& key : running) {
+        const auto it = live_.find(key.action);
+        if (it == live_.end()) {
+            survivors_[key.action] = {worker, key.attempt};
+            continue;
+        }
+        Action& action = it->second;
+        const auto interrupted = interrupted_.find(key.action);
+        const bool known = interrupted != interrupted_.end() && interrupted->second.attempt == key.attempt;
+        const bool measure = action.draft.kind == TaskKind::kMeasure;
+        Run run{worker, key.attempt, now_, 0, -1};
+        if (known) {
+            run = interrupted->second;
+            run.worker = worker;
+        }
+        // Rows of a measurement are facts: without those that came before, the attempt is worth nothing.
+        if (measure && !known) {
+            send(peers_.at(worker), protocol::Cancel{{key}, "it is measured again"});
+            continue;
+        }
+        // Given to another worker meanwhile: whichever ends first counts, except that nothing is measured twice.
+        if (!scheduler_.adopt(worker, key.action, key.attempt, run.device, now_)) {
+            if (measure) send(peers_.at(worker), protocol::Cancel{{key}, "it is measured elsewhere"});
+            continue;
+        }
+        if (known) interrupted_.erase(interrupted);
+        action.runs.push_back(run);
+        records_.emplace_back(attempt_record(key.action, run));
     }
 }
 
@@ -118,6 +157,10 @@ void Core::record_worker(const Peer& peer, Instant lost) {
 }
 
 void Core::on(Peer& peer, const protocol::WorkerHeartbeat& heartbeat) {
+    if (heartbeat.sent != 0 && heartbeat.sent + 1 != peer.received) {
+        log::warning("messages of worker " + peer.hello.host + " were lost: it is told to say hello again");
+        send(peer, protocol::Refused{"messages were lost: say hello", true});
+    }
     const protocol::SlotAccount& account = heartbeat.account;
     if (account.wall.count() == 0) return;
     storage::AccountRecord record;
@@ -173,6 +216,7 @@ void Core::lose(WorkerId id, Instant now, const std::string& reason) {
             record.outcome = Outcome::kLost;
             record.message = "worker " + peer.hello.host + " " + reason;
             records_.emplace_back(std::move(record));
+            interrupted_[action_id] = run;
             return true;
         });
     }
@@ -195,8 +239,8 @@ void Core::tick(Instant now) {
             }
         }
         std::vector<WorkerId> gone;
-        for (const auto& [id, peer] : peers_) {
-            if (!transport_.send(peer.peer, protocol::CoordinatorHeartbeat{})) gone.push_back(id);
+        for (auto& [id, peer] : peers_) {
+            if (!send(peer, protocol::CoordinatorHeartbeat{peer.sent})) gone.push_back(id);
         }
         for (const WorkerId id : gone) lose(id, now, "cannot be reached");
     }
@@ -206,7 +250,7 @@ void Core::tick(Instant now) {
 void Core::shut_down(bool drain, const std::string& reason) {
     stopping_ = true;
     for (const auto& [id, sums] : sums_) campaigns_.interrupt(id, records_);
-    for (const auto& [id, peer] : peers_) transport_.send(peer.peer, protocol::Shutdown{drain, reason});
+    for (auto& [id, peer] : peers_) send(peer, protocol::Shutdown{drain, reason});
     submit_records();
 }
 

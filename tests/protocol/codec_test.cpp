@@ -57,6 +57,19 @@ TEST(Codec, WritesAndReadsTheGoldenBytes) {
     }
 }
 
+TEST(Codec, ReadsWhatEarlierVersionsWrote) {
+    for (const auto& [name, message] : samples::earlier_from_worker()) {
+        const auto decoded = decode_from_worker(golden::load(name, encode(message)));
+        ASSERT_TRUE(decoded.ok()) << name;
+        EXPECT_TRUE(*decoded == message) << name;
+    }
+    for (const auto& [name, message] : samples::earlier_from_coordinator()) {
+        const auto decoded = decode_from_coordinator(golden::load(name, encode(message)));
+        ASSERT_TRUE(decoded.ok()) << name;
+        EXPECT_TRUE(*decoded == message) << name;
+    }
+}
+
 TEST(Codec, ReadsFramesAtAnyAddress) {
     const std::string frame = encode(samples::from_worker().front().second);
     for (std::size_t shift = 0; shift < 8; ++shift) {

@@ -21,8 +21,21 @@ inline AttemptKey key(std::int64_t action, std::uint32_t attempt) {
     return {ActionId{action}, attempt};
 }
 
+inline WorkerHeartbeat worker_heartbeat() {
+    WorkerHeartbeat heartbeat;
+    heartbeat.running = {key(8, 3)};
+    heartbeat.account.wall = Micros{1'000'001};
+    heartbeat.account.slots = 4;
+    for (std::size_t i = 0; i < heartbeat.account.busy.size(); ++i) {
+        heartbeat.account.busy[i] = Micros{static_cast<std::int64_t>(100 + i)};
+    }
+    heartbeat.account.idle = {{"no work", Micros{5}}, {"memory", Micros{6}}};
+    return heartbeat;
+}
+
 inline std::vector<std::pair<std::string, FromWorker>> from_worker() {
     Hello hello;
+    hello.minor = 0;  // of the release that wrote the golden bytes
     for (std::uint8_t i = 0; i < 16; ++i) hello.boot[i] = static_cast<std::uint8_t>(i + 1);
     hello.host = "node17";
     hello.slots = 12;
@@ -33,14 +46,8 @@ inline std::vector<std::pair<std::string, FromWorker>> from_worker() {
     hello.missing = {{"gemm", "gfx950", "clang-22 not found: install the package clang-22"}};
     hello.running = {key(7, 1), key((std::int64_t{1} << 40) + 3, 2)};
 
-    WorkerHeartbeat heartbeat;
-    heartbeat.running = {key(8, 3)};
-    heartbeat.account.wall = Micros{1'000'001};
-    heartbeat.account.slots = 4;
-    for (std::size_t i = 0; i < heartbeat.account.busy.size(); ++i) {
-        heartbeat.account.busy[i] = Micros{static_cast<std::int64_t>(100 + i)};
-    }
-    heartbeat.account.idle = {{"no work", Micros{5}}, {"memory", Micros{6}}};
+    WorkerHeartbeat heartbeat = worker_heartbeat();
+    heartbeat.sent = 42;
 
     AttemptResult result;
     result.key = key(11, 4);
@@ -54,7 +61,7 @@ inline std::vector<std::pair<std::string, FromWorker>> from_worker() {
         Micros{10}, Micros{2000}, Micros{1900}, Bytes{1 << 20}, {{"generate", Micros{7}}, {"link", Micros{9}}}};
 
     return {{"hello", hello},
-            {"worker_heartbeat", heartbeat},
+            {"worker_heartbeat_counted", heartbeat},
             {"credit", Credit{3, Bytes{4096}, "disk full"}},
             {"rows", Rows{key(5, 6), 70, {R"({"us":1.5})", R"({"us":1.6})"}}},
             {"attempt_result", result},
@@ -63,6 +70,7 @@ inline std::vector<std::pair<std::string, FromWorker>> from_worker() {
 
 inline std::vector<std::pair<std::string, FromCoordinator>> from_coordinator() {
     Welcome welcome;
+    welcome.minor = 0;  // as in Hello
     welcome.farm = "gridfarm";
     welcome.artifacts = "tcp://10.0.0.1:7718";
     welcome.heartbeat = Micros{500'000};
@@ -83,8 +91,16 @@ inline std::vector<std::pair<std::string, FromCoordinator>> from_coordinator() {
             {"assign", assign},
             {"ack", Ack{{key(1, 2), key(3, 4)}, true}},
             {"cancel", Cancel{{key(9, 9)}, "campaign cancelled"}},
-            {"coordinator_heartbeat", CoordinatorHeartbeat{}},
+            {"coordinator_heartbeat_counted", CoordinatorHeartbeat{42}},
             {"shutdown", Shutdown{true, "upgrade"}}};
+}
+
+/// Forms that earlier versions wrote: they are read for ever.
+inline std::vector<std::pair<std::string, FromWorker>> earlier_from_worker() {
+    return {{"worker_heartbeat", worker_heartbeat()}};
+}
+inline std::vector<std::pair<std::string, FromCoordinator>> earlier_from_coordinator() {
+    return {{"coordinator_heartbeat", CoordinatorHeartbeat{}}};
 }
 
 inline std::vector<std::pair<std::string, ArtifactRequest>> artifact_requests() {

@@ -233,6 +233,21 @@ TEST_F(SchedulerTest, ALostWorkersActionsWaitAgainWithoutBlame) {
     EXPECT_EQ(end(1), Verdict::kDone);
 }
 
+TEST_F(SchedulerTest, AnAttemptThatIsTakenBackLeavesLaterNumbersTaken) {
+    join(1, 1);
+    add(1, kBuild, 1.0);
+    for (int worker = 1; worker <= 2; ++worker) {
+        ASSERT_EQ(run(), Ids{1});
+        scheduler_.worker_lost(WorkerId(worker));
+        join(worker + 1, 1);
+    }
+    ASSERT_TRUE(scheduler_.adopt(WorkerId(3), ActionId(1), 1, -1, now_));
+    scheduler_.worker_lost(WorkerId(3));
+    join(4, 1);
+    ASSERT_EQ(run(), Ids{1});
+    EXPECT_EQ(attempts_[1], 3U);
+}
+
 TEST_F(SchedulerTest, ResultsOfOldAttemptsAreStale) {
     join(1, 1);
     add(1, kBuild, 1.0);

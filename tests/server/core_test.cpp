@@ -168,6 +168,87 @@ TEST(CoreTest, ARestartedCoordinatorAdoptsWhatStillRunsAndWhatArrivesEarly) {
     static_cast<void>(before);
 }
 
+TEST(CoreTest, LostMessagesAreNoticedByTheirCount) {
+    World world;
+    world.join("w1");
+    world.core->message("w1", protocol::WorkerHeartbeat{{}, {}, 1}, world.now);
+    EXPECT_TRUE(world.transport.take<protocol::Refused>().empty()) << "one before it, the hello: nothing is lost";
+    world.core->message("w1", protocol::WorkerHeartbeat{{}, {}, 3}, world.now);
+    const auto refused = world.transport.take<protocol::Refused>();
+    ASSERT_EQ(refused.size(), 1U);
+    EXPECT_TRUE(refused[0].second.hello_again);
+}
+
+TEST(CoreTest, HeartbeatsCountWhatWasSentBeforeThem) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    world.now = world.now + Micros(1'000'000);
+    world.core->tick(world.now);
+    const auto beats = world.transport.take<protocol::CoordinatorHeartbeat>();
+    ASSERT_EQ(beats.size(), 1U);
+    EXPECT_EQ(beats[0].second.sent, 2U) << "the welcome and the split";
+}
+
+TEST(CoreTest, AWorkerThatConnectsAgainGoesOnWithWhatItRuns) {
+    World world;
+    world.join("w1");
+    world.submit(world.request());
+    world.turn();
+    world.turn();
+    const auto builds = world.transport.take<Assign>();
+    ASSERT_GE(builds.size(), 2U);
+    const protocol::AttemptKey kept = builds[0].second.items[0].key;
+    const protocol::AttemptKey lost = builds[1].second.items[0].key;
+    world.running = {kept};
+    world.join("w1");
+    bool again = false;
+    for (const auto& [peer, assign] : world.transport.take<Assign>()) {
+        for (const protocol::Item& item : assign.items) {
+            EXPECT_NE(item.key.action, kept.action) << "it still runs";
+            again = again || item.key.action == lost.action;
+            EXPECT_NE(item.key, lost) << "a new attempt has a new number";
+        }
+    }
+    EXPECT_TRUE(again) << "what the worker does not hold is given away again";
+    world.transport.take<Ack>();
+    world.execute("w1", builds[0].second);
+    world.database.commit();
+    world.core->committed();
+    const auto acks = world.transport.take<Ack>();
+    ASSERT_EQ(acks.size(), 1U);
+    EXPECT_FALSE(acks[0].second.stale);
+}
+
+TEST(CoreTest, AMeasurementGoesOnAfterAReconnectionWithoutLosingOrRepeatingRows) {
+    World world;
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    std::vector<std::pair<std::string, Assign>> measure;
+    while (measure.empty()) {
+        for (const auto& [peer, assign] : world.transport.take<Assign>()) {
+            assign.kind == TaskKind::kMeasure ? static_cast<void>(measure.emplace_back(peer, assign))
+                                              : world.execute(peer, assign);
+        }
+        world.database.commit();
+        world.core->committed();
+    }
+    const Assign& assign = measure[0].second;
+    std::vector<protocol::Rows> rows;
+    const protocol::AttemptResult result = world.toy.execute(assign, assign.items[0], world.artifacts, rows);
+    protocol::Rows first = rows[0];
+    first.rows.resize(10);
+    world.core->message("w1", first, world.now);
+    world.running = {assign.items[0].key};
+    world.join("w1");
+    EXPECT_TRUE(world.transport.take<Assign>().empty()) << "it is still being measured";
+    world.core->message("w1", rows[0], world.now);
+    world.core->message("w1", result, world.now);
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kDone);
+    EXPECT_EQ(world.database.samples_.size(), 36U);
+}
+
 TEST(CoreTest, AnUnknownPeerIsToldToSayHello) {
     World world;
     world.core->message("stranger", protocol::WorkerHeartbeat{}, world.now);

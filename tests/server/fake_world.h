@@ -263,6 +263,7 @@ struct World {
     FakeArtifacts artifacts;
     ToyToolchain toy;
     std::vector<protocol::Missing> missing;
+    std::vector<protocol::AttemptKey> running;  ///< that the next worker to join still holds
     Instant now{Micros(1'000'000'000)};
     std::unique_ptr<Core> core;
 
@@ -290,6 +291,7 @@ struct World {
                 {"toy", static_cast<TaskKind>(kind), kind == 0 ? "*" : "t1", sha256(fingerprint)});
         }
         hello.missing = missing;
+        hello.running = std::exchange(running, {});
         if (device) hello.devices.push_back({"cpu", "t1", "toy device", "{}", false, slots});
         core->message(peer, hello, now);
     }

@@ -80,6 +80,15 @@ class AgentTest : public testing::Test {
     Result<int> exit_ = 0;
 };
 
+TEST_F(AgentTest, LostMessagesOfTheCoordinatorMakeItSayHelloAgain) {
+    start();
+    coordinator_.send(protocol::CoordinatorHeartbeat{1});
+    coordinator_.send(protocol::CoordinatorHeartbeat{9});
+    EXPECT_TRUE(coordinator_.until([&] { return coordinator_.hellos.size() == 2; }));
+    EXPECT_EQ(coordinator_.hellos[0].boot, coordinator_.hellos[1].boot);
+    stop();
+}
+
 TEST_F(AgentTest, SaysWhatItCanDoAndWhatIsMissing) {
     start();
     const protocol::Hello& hello = coordinator_.hellos[0];

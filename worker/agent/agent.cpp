@@ -91,6 +91,8 @@ struct Agent::Impl {
     // The fields below belong to the thread of run().
     std::optional<protocol::ClientSocket> socket;
     bool welcomed = false;
+    std::uint64_t sent = 0;      ///< messages on this connection
+    std::uint64_t received = 0;  ///< likewise
     protocol::Hello hello;
     Micros heartbeat{1'000'000};
     Micros dead_after{10'000'000};
@@ -115,7 +117,8 @@ struct Agent::Impl {
     Result<int> loop();
     Status connect();
     void disconnect(Micros now);
-    bool send(const protocol::FromWorker& message);
+    bool send(const protocol::FromWorker& message) { return send_frame(protocol::encode(message)); }
+    bool send_frame(const std::string& frame);
     void flush();
     void collect_rows();
     Status receive();
@@ -276,14 +279,17 @@ Status Agent::Impl::connect() {
     socket.reset();
     TUNEFARM_ASSIGN(socket, protocol::ClientSocket::connect(context, options.endpoint, socket_options));
     welcomed = false;
+    sent = received = 0;
     connected_at = last_beat = monotonic();
     hello.running = queue->attempts();
-    [[maybe_unused]] const bool sent = send(hello);
+    send(hello);
     return {};
 }
 
-bool Agent::Impl::send(const protocol::FromWorker& message) {
-    return socket->send(protocol::encode(message)) == protocol::Sent::kSent;
+bool Agent::Impl::send_frame(const std::string& frame) {
+    if (socket->send(frame) != protocol::Sent::kSent) return false;
+    ++sent;
+    return true;
 }
 
 void Agent::Impl::collect_rows() {
@@ -322,7 +328,7 @@ void Agent::Impl::flush() {
         blocked = blocked || (rows_known && log->second.sent < log->second.rows.size());
         // Rows of an earlier process are only in the outbox.
         for (std::size_t i = rows_known ? entry->frames.size() - 1 : 0; !blocked && i < entry->frames.size(); ++i) {
-            blocked = socket->send(entry->frames[i]) != protocol::Sent::kSent;
+            blocked = !send_frame(entry->frames[i]);
         }
         if (blocked) outbox->put_back(entry->key);
     }
@@ -398,6 +404,7 @@ void Agent::Impl::disconnect(Micros now) {
 Status Agent::Impl::receive() {
     while (auto incoming = socket->receive()) {
         last_heard = monotonic();
+        const std::uint64_t before = received++;
         auto message = protocol::decode_from_coordinator(incoming->payload);
         if (!message.ok()) {
             log::warning("a message of the coordinator is not understood: " + message.error().message);
@@ -413,6 +420,11 @@ Status Agent::Impl::receive() {
         }
         if (auto* welcome = std::get_if<protocol::Welcome>(&*message)) {
             handle(std::move(*welcome));
+        } else if (const auto* beat = std::get_if<protocol::CoordinatorHeartbeat>(&*message)) {
+            if (beat->sent == 0 || beat->sent == before) continue;
+            log::warning("messages of the coordinator were lost: saying hello again");
+            disconnect(monotonic());
+            return {};
         } else if (auto* assign = std::get_if<protocol::Assign>(&*message)) {
             handle(std::move(*assign));
         } else if (const auto* ack = std::get_if<protocol::Ack>(&*message)) {
@@ -492,11 +504,11 @@ Result<int> Agent::Impl::loop() {
         now = monotonic();
         if (welcomed && now - last_beat >= heartbeat) {
             last_beat = now;
-            send(protocol::WorkerHeartbeat{queue->attempts(), clock->account()});
+            send(protocol::WorkerHeartbeat{queue->attempts(), clock->account(), sent});
         }
         if (may_leave(now)) {
             if (welcomed) {
-                send(protocol::WorkerHeartbeat{{}, clock->account()});
+                send(protocol::WorkerHeartbeat{{}, clock->account(), sent});
                 send(protocol::Goodbye{stop_reason});
             }
             return 0;
