@@ -38,6 +38,8 @@ constexpr std::array kSupportKeys{"KernArgsVersion"sv,       "SupportUserGSU"sv,
 constexpr std::array kLogicKeys{"ScheduleName"sv, "ArchitectureName"sv,      "DeviceNames"sv,
                                 "LibraryType"sv,  "SolutionImportanceMin"sv, "CUCount"sv};
 constexpr std::array kBackends{"Tensile"sv, "Ductile"sv};
+/// Of operations and data types.
+constexpr std::size_t kMaxTypeName = 100;
 constexpr std::string_view kDefaultToolchain = "tensilelite";
 constexpr std::string_view kDefaultBackend = "Tensile";
 
@@ -61,6 +63,11 @@ bool is_name(std::string_view text, std::size_t limit) {
                return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
                       c == '-' || c == '.' || c == '+';
            });
+}
+
+bool is_printable(std::string_view text) {
+    return std::none_of(text.begin(), text.end(),
+                        [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 bool truthy(const YamlNode* node) {
@@ -288,6 +295,12 @@ Status Loader::problem_type(const YamlNode& node) const {
     if (const YamlNode* operation = node.find("OperationType");
         operation != nullptr && !operation->is(YamlKind::kString)) {
         return wrong_type(*operation, "OperationType", "text such as GEMM");
+    }
+    // They name the step in every table and on every terminal.
+    for (const char* key : {"OperationType", "DataType", "DestDataType", "ComputeDataType"}) {
+        const YamlNode* word = node.find(key);
+        const bool fits = word == nullptr || (word->text.size() <= kMaxTypeName && is_printable(word->text));
+        if (!fits) return error(word->mark, key, fmt::format("must be at most {} printable bytes", kMaxTypeName));
     }
     return {};
 }
