@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "cli/commands.h"
+#include "cli/db.h"
 #include "storage/export.h"
 
 namespace tunefarm::cli {
@@ -126,6 +127,7 @@ int main_checked(int argc, char** argv) {
     add_reading(app, commands, "logs", "Show what failed attempts said", logs);
     add_export(app, commands);
     add_doctor(app, commands);
+    add_db(app, commands.chosen);
     add_gc(app, commands);
     add_worker(app, commands);
     if (argc > 1 && argv[1][0] != '-') {

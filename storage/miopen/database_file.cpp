@@ -57,6 +57,12 @@ Status load_sqlite(DatabaseFile& file, std::string_view bytes) {
     return {};
 }
 
+Status check_kind(const DatabaseFile& file) {
+    if (!file.name || file.name->kind == file.kind) return {};
+    return Error{ErrorKind::kInput, file.path + ": has the name of a " + to_string(file.name->kind) + ", but is a " +
+                                        to_string(file.kind)};
+}
+
 /// The header of a file that may be too large to read; empty when it is shorter.
 Result<std::string> read_head(const std::string& path) {
     const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -83,6 +89,7 @@ Result<DatabaseFile> open_database(const std::string& path) {
     TUNEFARM_ASSIGN(const std::string head, read_head(path));
     if (head == kSqliteHeader) {
         TUNEFARM_TRY(load_sqlite(file, {}));
+        TUNEFARM_TRY(check_kind(file));
         return file;
     }
     TUNEFARM_ASSIGN(std::string bytes, read_file(path, kLargestFile));
@@ -95,6 +102,7 @@ Result<DatabaseFile> open_database(const std::string& path) {
     file.bytes = static_cast<std::int64_t>(bytes.size());
     if (std::string_view(bytes).starts_with(kSqliteHeader)) {
         TUNEFARM_TRY(load_sqlite(file, bytes));
+        TUNEFARM_TRY(check_kind(file));
         return file;
     }
     std::optional<DbKind> kind;

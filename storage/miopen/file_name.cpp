@@ -163,6 +163,13 @@ const char* to_string(FileKind kind) {
     return "?";
 }
 
+std::optional<FileKind> kind_by_ending(std::string_view name) {
+    take_back(name, ".bz2");
+    const auto suffix = std::ranges::find_if(kSuffixes, [&](const Suffix& s) { return name.ends_with(s.text); });
+    if (suffix == kSuffixes.end()) return std::nullopt;
+    return suffix->kind;
+}
+
 FileName FileName::as_system() const {
     FileName name = *this;
     name.user = false;

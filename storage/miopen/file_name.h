@@ -51,6 +51,8 @@ std::string to_string(const BaseName& base);
 std::vector<BaseName> base_names(std::string_view arch, std::string_view features, std::uint32_t multiprocessors);
 
 enum class FileKind : std::uint8_t { kFindDb, kPerfText, kPerfSqlite, kKernelDb };
+/// By the ending of a file's name alone ("any.db.txt.bz2"); nullopt: no ending of a database.
+std::optional<FileKind> kind_by_ending(std::string_view name);
 /// "find-db", "perf-db (text)", …
 const char* to_string(FileKind kind);
 
