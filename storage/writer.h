@@ -16,8 +16,8 @@ namespace tunefarm::storage {
 
 struct WriterOptions {
     /// A submission waits at most this long for company before its commit starts; zero commits at once. Nobody works
-    /// slower for it (results are acted upon before they are durable, only their acknowledgement waits), and a tiny task
-    /// begins and ends within it: its rows are written once instead of twice or three times.
+    /// slower for it (results are acted upon before they are durable, only their acknowledgement waits), and a tiny
+    /// task begins and ends within it: its rows are written once instead of twice or three times.
     Micros max_delay{25'000};
     /// Records that start a commit without waiting.
     std::size_t max_batch = 8'000;
