@@ -509,7 +509,9 @@ storage::AttemptRecord Core::attempt_record(ActionId id, const Run& run) const {
 
 void Core::submit_records() {
     if (records_.empty()) return;
+    constexpr std::size_t kUsual = 12;  // what one result and the bundle that follows it make
     const std::uint64_t ticket = journal_.submit(std::exchange(records_, {}));
+    records_.reserve(kUsual);
     for (const Digest& key : std::exchange(recent_new_, {})) recent_tickets_.emplace_back(ticket, key);
     for (const auto& ack : std::exchange(acks_, {})) unacked_.emplace_back(ticket, ack);
 }
