@@ -33,8 +33,16 @@ struct RunOptions {
     bool build_only = false;
     std::vector<std::string> drivers;
     std::string name;
+    std::int32_t priority = 0;
 };
 int run(const RunOptions& options);
+
+struct CoordinatorOptions {
+    std::string directory = "tunefarm-out";
+    std::string listen;  ///< empty: ipc in a private directory
+    bool insecure = false;
+};
+int coordinator(const CoordinatorOptions& options);
 
 struct PlanOptions {
     std::vector<std::string> configs;

@@ -14,6 +14,7 @@ namespace {
 
 struct Commands {
     RunOptions run;
+    CoordinatorOptions coordinator;
     PlanOptions plan;
     ReadOptions read;
     WorkerOptions worker;
@@ -34,8 +35,23 @@ void add_run(CLI::App& app, Commands& commands) {
         ->delimiter(',');
     sub->add_flag("--build-only", options.build_only, "build everything, measure nothing");
     sub->add_option("--name", options.name, "name of the campaign (default: the config's file name)");
+    sub->add_option("--priority", options.priority,
+                    "among unfinished campaigns of DIR that a `coordinator` goes on with: higher first")
+        ->capture_default_str()
+        ->check(CLI::Range(-1000, 1000));
     sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM (docs/drivers.md)");
     sub->callback([&commands] { commands.chosen = [&commands] { return run(commands.run); }; });
+}
+
+void add_coordinator(CLI::App& app, Commands& commands) {
+    CLI::App* sub = app.add_subcommand(
+        "coordinator", "Go on with DIR's unfinished campaigns, with workers that you start; ends by Ctrl-C or SIGTERM");
+    CoordinatorOptions& options = commands.coordinator;
+    sub->add_option("DIR", options.directory, "what `run --out DIR` wrote")->capture_default_str();
+    sub->add_option("--listen", options.listen,
+                    "ipc://PATH or tcp://ADDRESS:PORT for workers (default: ipc in a private directory)");
+    sub->add_flag("--insecure", options.insecure, "allow TCP: whoever reaches the address may run code on the workers");
+    sub->callback([&commands] { commands.chosen = [&commands] { return coordinator(commands.coordinator); }; });
 }
 
 void add_plan(CLI::App& app, Commands& commands) {
@@ -129,6 +145,7 @@ int main_checked(int argc, char** argv) {
     add_doctor(app, commands);
     add_db(app, commands.chosen);
     add_gc(app, commands);
+    add_coordinator(app, commands);
     add_worker(app, commands);
     if (argc > 1 && argv[1][0] != '-') {
         const std::string name = argv[1];

@@ -39,11 +39,12 @@ std::uint32_t usable_cpus() {
 Result<server::CampaignRequest> read_configs(const RunOptions& options) {
     server::CampaignRequest request;
     request.build_only = options.build_only;
+    request.priority = options.priority;
     for (const std::string& path : options.configs) {
         TUNEFARM_ASSIGN(const std::string bytes, read_file(path, kMaxConfig));
         TUNEFARM_ASSIGN(plan::Config config, plan::parse_config(bytes, path));
         std::string normalised = plan::normalised_json(config);
-        request.configs.push_back({std::move(config), std::move(normalised), sha256(bytes)});
+        request.configs.push_back({std::move(config), std::move(normalised), bytes});
     }
     const std::string& first = options.configs.front();
     const std::string file = first.substr(first.rfind('/') + 1);

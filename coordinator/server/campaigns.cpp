@@ -59,11 +59,17 @@ Status Campaigns::add(CampaignId id, const CampaignRequest& request, const stora
     campaign.record.name = request.name;
     campaign.record.state = "running";
     campaign.record.key = campaign_key(request);
-    campaign.record.options = json{{"targets", request.targets}, {"build_only", request.build_only}}.dump();
+    campaign.record.options = json{
+        {"targets", request.targets},
+        {"measured_targets", request.measured_targets},
+        {"build_only", request.build_only},
+        {"priority",
+         request.priority}}.dump();
     if (resume == nullptr) campaign.record.created = now;
     campaign.targets = request.targets;
     campaign.measured_targets = request.build_only ? std::vector<std::string>{} : request.measured_targets;
     campaign.build_only = request.build_only;
+    campaign.priority = request.priority;
     if (resume != nullptr) {
         for (const storage::StepRecord& step : resume->steps) {
             campaign.old_steps[{step.config.value(), step.target, step.index}] = step.id;
@@ -76,6 +82,8 @@ Status Campaigns::add(CampaignId id, const CampaignRequest& request, const stora
     graph_.add_campaign(id, static_cast<std::int32_t>(request.configs.size()));
     for (std::size_t i = 0; i < request.configs.size(); ++i) {
         const CampaignConfig& from = request.configs[i];
+        // Kept until the campaign ends: a coordinator goes on with it without the file.
+        TUNEFARM_ASSIGN(const Digest content, artifacts_.put(from.bytes));
         TUNEFARM_ASSIGN(const Digest normalised, artifacts_.put(from.normalised));
         Config config;
         config.campaign = id;
@@ -84,7 +92,7 @@ Status Campaigns::add(CampaignId id, const CampaignRequest& request, const stora
         config.record.campaign = id;
         config.record.path = from.config.path;
         config.record.toolchain = from.config.toolchain;
-        config.record.content = from.content;
+        config.record.content = content;
         config.record.normalised = normalised;
         config.config = std::make_shared<const plan::Config>(from.config);
         config.normalised_size = size_of(from.normalised);

@@ -27,7 +27,7 @@ namespace tunefarm::server {
 struct CampaignConfig {
     plan::Config config;
     std::string normalised;  ///< plan::normalised_json
-    Digest content;          ///< of the file
+    std::string bytes;       ///< of the file
 };
 
 struct CampaignRequest {
@@ -36,12 +36,14 @@ struct CampaignRequest {
     std::vector<std::string> targets;           ///< canonical names
     std::vector<std::string> measured_targets;  ///< those of them that have a device; the others are built only
     bool build_only = false;
+    std::int32_t priority = 0;  ///< of the user: tasks of a higher one come first (docs/scheduling.md)
     /// Fingerprints of what splits, prepares, builds and measures it: with another toolchain it is another campaign,
     /// whose steps may hold other kernels.
     std::vector<Digest> toolchains;
 };
 
-/// Configs + targets + options + toolchains: the same command again finds its unfinished campaign by it.
+/// Configs + targets + build_only + toolchains, not name and priority: the same command again finds its unfinished
+/// campaign by it.
 Digest campaign_key(const CampaignRequest& request);
 
 /// How an action ended, for the tasks that asked for it.
@@ -94,6 +96,7 @@ class Campaigns {
     /// Writes the step changes that the graph has made since the last call.
     void flush_changes(Instant now, std::vector<storage::Record>& out);
 
+    std::int32_t priority(CampaignId id) const { return campaigns_.at(id).priority; }
     TaskId task_id(const schedule::ReadyTask& task) const;
     /// Steps of the campaign that have not ended, in order.
     std::vector<StepId> open_steps(CampaignId campaign) const;
@@ -126,6 +129,7 @@ class Campaigns {
         std::vector<std::string> targets;
         std::vector<std::string> measured_targets;
         bool build_only = false;
+        std::int32_t priority = 0;
         std::vector<ConfigId> configs;
         std::vector<std::string> input_errors;
         std::vector<std::string> failures;

@@ -224,10 +224,11 @@ void Core::request(const Requester& task) {
         hasher.add_field(key.hex()).add_field(std::to_string(task.step.value()));
         key = hasher.add_field(std::to_string(task.index)).finish();
     }
+    const schedule::Request wish{task.campaign, campaigns_.priority(task.campaign), graph_.rank(task.step), task.step};
     if (const auto same = live_by_key_.find(key); same != live_by_key_.end()) {
         Action& action = live_.at(same->second);
         action.requesters.push_back(task);
-        scheduler_.add(scheduled(same->second, action), {task.campaign, 0, graph_.rank(task.step), task.step});
+        scheduler_.add(scheduled(same->second, action), wish);
         return;
     }
     ActionId id;
@@ -243,7 +244,7 @@ void Core::request(const Requester& task) {
     action.requesters.push_back(task);
     // The task's row stays "waiting" until the dispatch: between the two only this process knows better.
     record_action(id, action, nullptr, Outcome::kOk, false);
-    scheduler_.add(scheduled(id, action), {task.campaign, 0, graph_.rank(task.step), task.step}, attempts);
+    scheduler_.add(scheduled(id, action), wish, attempts);
     live_by_key_[key] = id;
     action.last_attempt = attempts;
     Action& added = live_.emplace(id, std::move(action)).first->second;

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "coordinator/server/key_filter.h"
+#include "coordinator/server/open_campaigns.h"
 #include "protocol/artifact_server.h"
 #include "protocol/codec.h"
 #include "protocol/socket.h"
@@ -164,9 +165,31 @@ struct Server::Impl {
     std::unique_ptr<DatabaseMemory> memory;
     std::unique_ptr<StoreArtifacts> artifacts;
     std::unique_ptr<Core> core;
+    /// Campaigns that wait for the toolchains that they were begun with.
+    struct Open {
+        storage::OpenCampaign campaign;
+        CampaignRequest request;
+    };
+    std::vector<Open> open;
+    std::vector<CampaignId> taken_up;
     Instant last_tick;
     bool trouble = false;
+
+    void take_up_open();
 };
+
+void Server::Impl::take_up_open() {
+    std::erase_if(open, [&](Open& waiting) {
+        auto toolchains = core->fingerprints(waiting.request);
+        if (toolchains == waiting.request.toolchains) return false;
+        waiting.request.toolchains = std::move(toolchains);
+        if (campaign_key(waiting.request) != waiting.campaign.record.key) return false;
+        const auto id = core->submit(waiting.request, &waiting.campaign, wall_clock());
+        if (id.ok()) taken_up.push_back(*id);
+        if (!id.ok()) log::error("campaign " + waiting.request.name + " cannot go on: " + id.error().message);
+        return true;
+    });
+}
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
@@ -217,6 +240,27 @@ Result<Server::Submitted> Server::submit(CampaignRequest request) {
     return Submitted{id, open.has_value()};
 }
 
+Result<std::vector<std::string>> Server::take_up_open_campaigns() {
+    std::vector<std::string> trouble;
+    TUNEFARM_ASSIGN(const std::vector<Digest> keys, impl_->reader->open_campaigns());
+    for (const Digest& key : keys) {
+        TUNEFARM_ASSIGN(auto open, impl_->reader->find_open_campaign(key));
+        if (!open) continue;
+        auto request = request_of(*open, *impl_->artifacts);
+        if (request.ok()) {
+            impl_->open.push_back({std::move(*open), std::move(request).value()});
+        } else {
+            trouble.push_back("campaign " + std::to_string(open->record.id.value()) + " (" + open->record.name +
+                              ") cannot go on here: " + request.error().message);
+        }
+    }
+    return trouble;
+}
+
+std::vector<CampaignId> Server::taken_up() {
+    return std::exchange(impl_->taken_up, {});
+}
+
 Status Server::turn(std::chrono::milliseconds timeout) {
     protocol::wait({*impl_->socket, protocol::Fd{impl_->writer->event_fd()}}, timeout);
     std::uint64_t ignored = 0;
@@ -238,6 +282,7 @@ Status Server::turn(std::chrono::milliseconds timeout) {
     if (now - impl_->last_tick >= Micros(200'000) || now < impl_->last_tick) {
         impl_->last_tick = now;
         impl_->core->tick(now);
+        impl_->take_up_open();
     }
     const Status health = impl_->writer->health();
     if (!health.ok() && !impl_->trouble) log::error("the database does not commit: " + health.error().message);

@@ -57,6 +57,13 @@ class Server {
     };
     Result<Submitted> submit(CampaignRequest request);
 
+    /// Campaigns of earlier coordinators that have no end are to go on here: each one is submitted by turn() as soon as
+    /// the connected workers offer exactly the toolchains that it was begun with, since with others its steps may hold
+    /// other kernels. Returns why some cannot, as lines for people; those stay as they are.
+    Result<std::vector<std::string>> take_up_open_campaigns();
+    /// Submitted by turn() since the last call.
+    std::vector<CampaignId> taken_up();
+
     /// One turn of the loop: waits up to `timeout` for messages and commits, then handles all that is there. An error
     /// is final (the database is broken).
     Status turn(std::chrono::milliseconds timeout);

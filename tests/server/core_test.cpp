@@ -372,6 +372,43 @@ TEST(CoreTest, TwoCampaignsExecuteSharedActionsOnce) {
     EXPECT_EQ(world.toy.executed[TaskKind::kMeasure], 2);
 }
 
+TEST(CoreTest, ACampaignOfHigherPriorityTakesTheNextSlots) {
+    World world;
+    world.join("w1", 1);
+    // Configs that differ share nothing: six splits each.
+    const auto request = [&world](int first, std::int32_t priority) {
+        CampaignRequest out;
+        for (int i = first; i < first + 6; ++i) {
+            std::string text = World::kConfig;
+            text.replace(text.find("[1, 2]"), 6, "[1, " + std::to_string(i) + "]");
+            CampaignRequest one = world.request(text);
+            out.configs.push_back(std::move(one.configs.front()));
+            out.targets = out.measured_targets = one.targets;
+        }
+        out.name = "test";
+        out.priority = priority;
+        return out;
+    };
+    const CampaignId low = world.submit(request(10, 0));
+    const CampaignId high = world.submit(request(20, 3));
+    const auto running = [&world](CampaignId campaign) {
+        world.database.commit();
+        int count = 0;
+        for (const auto& [id, task] : world.database.tasks_) {
+            count += task.campaign == campaign && task.state == "running" ? 1 : 0;
+        }
+        return count;
+    };
+    EXPECT_EQ(running(high), 0) << "the other one was there first";
+    const int slots = running(low);
+    ASSERT_GT(slots, 1);
+    ASSERT_LT(slots, 6) << "it still has work";
+    world.turn();
+    EXPECT_EQ(running(high), slots);
+    EXPECT_EQ(running(low), 0);
+    EXPECT_NE(world.database.campaigns_.at(high).options.find(R"("priority":3)"), std::string::npos);
+}
+
 TEST(CoreTest, AnInterruptedCampaignSaysSoAndItsCommittedWorkIsKept) {
     World world;
     world.join("w1");

@@ -302,7 +302,7 @@ struct World {
         auto config = plan::parse_config(text, "toy.yaml");
         if (!config.ok()) throw std::runtime_error(config.error().message);
         std::string normalised = plan::normalised_json(*config);
-        out.configs.push_back({std::move(*config), std::move(normalised), sha256(text)});
+        out.configs.push_back({std::move(*config), std::move(normalised), text});
         out.targets = {"t1"};
         out.measured_targets = {"t1"};
         return out;

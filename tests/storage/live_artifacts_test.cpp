@@ -31,9 +31,10 @@ TEST(LiveArtifacts, UnfinishedStepsKeepWhatTheirTasksMade) {
         if (step != nullptr && step->id == StepId{2}) step->end = StepEnd::kNone;
     }
     write(dir / "db", records);
-    // The config (3), step 2's document (5) and its objects (10, 11, 12); nothing of the ended step 1.
-    EXPECT_EQ(live(dir / "db", kNothingExtra),
-              (std::vector<Digest>{digest_of(3), digest_of(5), digest_of(10), digest_of(11), digest_of(12)}));
+    // The config and its normal form (2, 3), step 2's document (5) and its objects (10, 11, 12); nothing of the ended
+    // step 1.
+    EXPECT_EQ(live(dir / "db", kNothingExtra), (std::vector<Digest>{digest_of(2), digest_of(3), digest_of(5),
+                                                                    digest_of(10), digest_of(11), digest_of(12)}));
 }
 
 TEST(LiveArtifacts, EndedCampaignKeepsOnlyWhatTheOptionsAdd) {
@@ -51,8 +52,8 @@ TEST(LiveArtifacts, PinnedCampaignKeepsEverything) {
     records.emplace_back(PinRecord{CampaignId{1}, true});
     write(dir / "db", records);
     EXPECT_EQ(live(dir / "db", kNothingExtra),
-              (std::vector<Digest>{digest_of(3), digest_of(4), digest_of(5), digest_of(6), digest_of(7), digest_of(10),
-                                   digest_of(11), digest_of(12)}));
+              (std::vector<Digest>{digest_of(2), digest_of(3), digest_of(4), digest_of(5), digest_of(6), digest_of(7),
+                                   digest_of(10), digest_of(11), digest_of(12)}));
 }
 
 }  // namespace

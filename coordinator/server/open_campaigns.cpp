@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include "coordinator/server/open_campaigns.h"
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/plan/normalised.h"
+
+namespace tunefarm::server {
+
+using nlohmann::json;
+
+Result<CampaignRequest> request_of(const storage::OpenCampaign& open, Artifacts& artifacts) {
+    CampaignRequest request;
+    request.name = open.record.name;
+    try {
+        const json options = json::parse(open.record.options);
+        options.at("targets").get_to(request.targets);
+        options.at("measured_targets").get_to(request.measured_targets);
+        options.at("build_only").get_to(request.build_only);
+        options.at("priority").get_to(request.priority);
+    } catch (const json::exception& e) {
+        return Error{ErrorKind::kCorruption, std::string("its options: ") + e.what()};
+    }
+    for (const storage::ConfigRecord& record : open.configs) {
+        auto bytes = artifacts.get(record.content);
+        if (!bytes.ok()) return bytes.error().in(record.path);
+        TUNEFARM_ASSIGN(plan::Config config, plan::parse_config(*bytes, record.path));
+        std::string normalised = plan::normalised_json(config);
+        request.configs.push_back({std::move(config), std::move(normalised), std::move(bytes).value()});
+    }
+    return request;
+}
+
+}  // namespace tunefarm::server
