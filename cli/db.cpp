@@ -10,6 +10,7 @@ namespace {
 
 struct DbCommands {
     DbReadOptions read;
+    DbProblemsOptions problems;
     DbConvertOptions convert;
     DbMergeOptions merge;
     DbDiffOptions diff;
@@ -27,6 +28,17 @@ void add_reading(CLI::App& db, const Shared& commands, std::function<int()>& cho
     sub->add_option("FILE", commands->read.files, "find-db, perf-db or kernel-db, also as .bz2")->required();
     sub->add_flag("--json", commands->read.json, kJson);
     sub->callback([commands, command, &chosen] { chosen = [commands, command] { return command(commands->read); }; });
+}
+
+void add_problems(CLI::App& db, const Shared& commands, std::function<int()>& chosen) {
+    CLI::App* sub = db.add_subcommand("problems", "List the problems of driver commands, logs and databases");
+    DbProblemsOptions& options = commands->problems;
+    sub->add_option("FILE", options.files,
+                    "MIOpenDriver commands, a log with MIOPEN_ENABLE_LOGGING_CMD=1, a find-db or a perf-db")
+        ->required();
+    CLI::Option* json = sub->add_flag("--json", options.json, kJson);
+    sub->add_flag("--keys", options.keys, "print convolutions as find-db keys")->excludes(json);
+    sub->callback([commands, &chosen] { chosen = [commands] { return db_problems(commands->problems); }; });
 }
 
 void add_convert(CLI::App& db, const Shared& commands, std::function<int()>& chosen) {
@@ -117,13 +129,15 @@ void add_install(CLI::App& db, const Shared& commands, std::function<int()>& cho
 }  // namespace
 
 void add_db(CLI::App& app, std::function<int()>& chosen) {
-    CLI::App* db = app.add_subcommand("db", "Read, check, convert, merge and install MIOpen's databases");
+    CLI::App* db =
+        app.add_subcommand("db", "MIOpen's databases: read, check, convert, merge, install; lists of problems");
     db->require_subcommand(1);
     const Shared commands = std::make_shared<DbCommands>();
     add_reading(*db, commands, chosen, "info", "Say what databases hold", db_info);
     add_reading(*db, commands, chosen, "check",
                 "Find what libMIOpen would ignore or refuse; a find-db is compared with the perf-db named with it",
                 db_check);
+    add_problems(*db, commands, chosen);
     add_convert(*db, commands, chosen);
     add_merge(*db, commands, chosen);
     add_diff(*db, commands, chosen);

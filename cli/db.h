@@ -28,6 +28,13 @@ struct DbReadOptions {
 int db_info(const DbReadOptions& options);
 int db_check(const DbReadOptions& options);
 
+struct DbProblemsOptions {
+    std::vector<std::string> files;
+    bool keys = false;
+    bool json = false;
+};
+int db_problems(const DbProblemsOptions& options);
+
 struct DbConvertOptions {
     std::string input;
     std::string output;

@@ -195,7 +195,10 @@ TuningDb parse_text(DbKind kind, std::string file, std::string bytes) {
 
 std::optional<DbKind> guess_kind(std::string_view bytes) {
     bytes = bytes.substr(std::min(bytes.find_first_not_of('\n'), bytes.size()));
-    const std::string_view key = bytes.substr(0, bytes.substr(0, bytes.find('\n')).find('='));
+    const std::string_view line = bytes.substr(0, bytes.find('\n'));
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    const std::string_view key = line.substr(0, equals);
     if (parse_find_key(key).ok()) return DbKind::kFind;
     if (parse_perf_key(key).ok()) return DbKind::kPerf;
     return std::nullopt;

@@ -129,6 +129,22 @@ class MiopenDb(FarmTest):
         self.assertEqual({int(os.stat(os.path.join(folder, name)).st_mtime) for name in os.listdir(folder)}, {1700000000})
         self.db("install", find, "--destdir", destdir, "--arch", "gfx950", rc=2)
 
+    def test_problems_of_commands_logs_and_databases(self):
+        log = self.write("log.txt", "MIOpen(HIP): Info [x] hello\nMIOpen(HIP): Command [LogCmdFindConvolution] ./bin/MIOpenDriver "
+                         "conv -n 16 -c 64 -H 28 -W 28 -k 128 -y 3 -x 3 -p 1 -q 1 -F 3 -t 1\n")
+        find = self.write("gfx942130.HIP.fdb.txt", FIND)
+        perf = self.write("gfx942130.db.txt", PERF)
+        ended = self.db("problems", log, find, perf)
+        self.assertEqual(len(ended.out.splitlines()), 2, ended)
+        again = self.db("problems", self.write("list.txt", ended.out))
+        self.assertEqual(again.out, ended.out, "a list is input again")
+        self.assertIn(KEY + "\n", self.db("problems", "--keys", log, find, perf).out)
+        report = json.loads(self.db("problems", "--json", log, find, perf).out)
+        self.assertEqual((report["version"], len(report["problems"])), (1, 2))
+        self.assertEqual({entry["count"] for entry in report["problems"]}, {1, 2})
+        bad = self.write("bad.txt", "conv -n 1\nconv -n 1;reboot\n")
+        self.assertIn("bad.txt:2: error: conv: --batchsize", self.db("problems", bad, rc=1).err)
+
     def test_bad_input_changes_nothing(self):
         out = self.write("gfx942130.db", "precious")
         packed = bz2.compress(PERF.encode() * 100)
