@@ -64,6 +64,21 @@ int status(const ReadOptions& options);
 int timing(const ReadOptions& options);
 int logs(const ReadOptions& options);
 
+struct ExplainOptions {
+    std::string directory = "tunefarm-out";
+    std::string step;  ///< number; empty: all
+    std::string task;  ///< KIND[/INDEX]; empty: all
+    std::int64_t campaign = 0;
+    bool json = false;
+};
+int explain(const ExplainOptions& options);
+
+struct CancelOptions {
+    std::string directory = "tunefarm-out";
+    std::int64_t campaign = 0;  ///< 0: the only one
+};
+int cancel(const CancelOptions& options);
+
 struct ExportOptions {
     std::string directory = "tunefarm-out";
     std::string what = "results";

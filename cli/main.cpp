@@ -18,6 +18,8 @@ struct Commands {
     PlanOptions plan;
     ReadOptions read;
     WorkerOptions worker;
+    ExplainOptions explain;
+    CancelOptions cancel;
     ExportOptions export_table;
     DoctorOptions doctor;
     GcOptions gc;
@@ -76,6 +78,26 @@ void add_reading(CLI::App& app, Commands& commands, const char* name, const char
     if (which == "results") sub->add_flag("--all", options.all, "every solution, not only winners and ties");
     if (which != "status") sub->add_option("--campaign", options.campaign, "campaign id (default: the latest)");
     sub->callback([&commands, command] { commands.chosen = [&commands, command] { return command(commands.read); }; });
+}
+
+void add_explain(CLI::App& app, Commands& commands) {
+    CLI::App* sub = app.add_subcommand("explain", "Say why tasks of running campaigns have not ended");
+    ExplainOptions& options = commands.explain;
+    sub->add_option("DIR", options.directory, "directory of a farm whose coordinator runs")->capture_default_str();
+    sub->add_option("STEP", options.step, "step number, as `plan` and `results` show it (default: all)");
+    sub->add_option("TASK", options.task, "KIND or KIND/INDEX, such as build/17 (default: all, equal ones together)");
+    sub->add_option("--campaign", options.campaign, "campaign id (default: all that run)");
+    sub->add_flag("--json", options.json, "machine-readable, version 1 (docs/protocol.md)");
+    sub->callback([&commands] { commands.chosen = [&commands] { return explain(commands.explain); }; });
+}
+
+void add_cancel(CLI::App& app, Commands& commands) {
+    CLI::App* sub =
+        app.add_subcommand("cancel", "End a campaign: what only it wanted is stopped, what it has measured is kept");
+    CancelOptions& options = commands.cancel;
+    sub->add_option("DIR", options.directory, "directory of the farm")->capture_default_str();
+    sub->add_option("--campaign", options.campaign, "campaign id (default: the only unfinished one)");
+    sub->callback([&commands] { commands.chosen = [&commands] { return cancel(commands.cancel); }; });
 }
 
 void add_export(CLI::App& app, Commands& commands) {
@@ -141,6 +163,8 @@ int main_checked(int argc, char** argv) {
     add_reading(app, commands, "status", "Show campaigns and their tasks", status);
     add_reading(app, commands, "timing", "Show where the time went", timing);
     add_reading(app, commands, "logs", "Show what failed attempts said", logs);
+    add_explain(app, commands);
+    add_cancel(app, commands);
     add_export(app, commands);
     add_doctor(app, commands);
     add_db(app, commands.chosen);

@@ -188,6 +188,9 @@ int run(const RunOptions& options) {
                      "tunefarm: stopped; all that was acknowledged is kept: the same command goes on from here\n");
         return kExitInterrupted;
     }
+    if (core.state(campaign) == schedule::CampaignState::kCancelled) {
+        std::fprintf(stderr, "tunefarm: campaign %ld was cancelled\n", campaign.value());
+    }
     for (const std::string& error : core.input_errors(campaign)) std::fprintf(stderr, "tunefarm: %s\n", error.c_str());
     if (core.state(campaign) != schedule::CampaignState::kRejected) print_end(options.out, campaign, line.elapsed_s());
     for (const std::string& failure : core.failures(campaign))

@@ -14,12 +14,9 @@ namespace {
 using wire::data_of;
 using wire::text_of;
 
-constexpr int kFailureKinds = 10;
 constexpr int kChunkCodecs = 2;
 /// Assembly text shrinks about 8× at level 1, which is faster than the links that artifacts travel on.
 constexpr int kZstdLevel = 1;
-
-static_assert(static_cast<int>(ErrorKind::kInternal) + 1 == kFailureKinds, "extend FailureKind in tunefarm.capnp");
 
 std::uint32_t read_length(std::uint32_t length) {
     if (length > kMaxChunk) wire::refuse(ErrorKind::kCorruption, "length: larger than a chunk may be");
@@ -168,7 +165,7 @@ Result<ArtifactReply> decode_artifact_reply(std::string_view frame) {
             case wire::ArtifactReply::NOT_FOUND: out = NotFound{request}; return;
             case wire::ArtifactReply::FAILED: {
                 const auto in = root.getFailed();
-                out = Failed{request, wire::read_enum<ErrorKind>(in.getKind(), kFailureKinds, "kind"),
+                out = Failed{request, wire::read_enum<ErrorKind>(in.getKind(), wire::kErrorKinds, "kind"),
                              wire::read_text(in.getMessage(), kMaxReason, "message")};
                 return;
             }

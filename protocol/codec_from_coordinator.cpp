@@ -183,6 +183,7 @@ Result<FromCoordinator> decode_from_coordinator(std::string_view frame) {
                 out = Shutdown{in.getDrain(), read_text(in.getReason(), kMaxReason, "reason")};
                 return;
             }
+            case wire::FromCoordinator::REPLY: break;  // to a client
         }
         wire::refuse(ErrorKind::kUnsupported,
                      "unknown message " + std::to_string(static_cast<unsigned>(root.which())) +

@@ -241,6 +241,7 @@ Result<FromWorker> decode_from_worker(std::string_view frame) {
             case wire::FromWorker::GOODBYE:
                 out = Goodbye{read_text(root.getGoodbye().getReason(), kMaxReason, "reason")};
                 return;
+            case wire::FromWorker::CLIENT: wire::refuse(ErrorKind::kUnsupported, "a client's request, not a worker's");
         }
         wire::refuse(ErrorKind::kUnsupported,
                      "unknown message " + std::to_string(static_cast<unsigned>(root.which())) +

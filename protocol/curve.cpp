@@ -51,6 +51,14 @@ Result<std::string> public_key_of(const std::string& secret_key) {
     return std::string(public_key.data());
 }
 
+bool may_work(const std::string& role) {
+    return role == "worker";
+}
+
+bool may_ask(const std::string& role) {
+    return role == "client" || role == "admin";
+}
+
 struct ZapServer::Impl {
     struct Owner {
         std::string name;

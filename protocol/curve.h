@@ -41,6 +41,11 @@ struct AllowedKey {
     std::string role;
 };
 
+/// What a sender's role (Incoming::role) lets it do where keys are required. "worker": execute tasks; "client" and
+/// "admin": ask and submit. A key without a role may do nothing.
+bool may_work(const std::string& role);
+bool may_ask(const std::string& role);
+
 /// Answers libzmq's question "may this key connect?" on a thread of its own; keys not on the list are refused. One per
 /// Context; it must run before a socket with CURVE is bound and until that socket is gone: without a handler libzmq
 /// accepts every key, so ServerSocket::bind refuses to.

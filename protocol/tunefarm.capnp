@@ -40,6 +40,8 @@ struct FromWorker {
     rows @3 :Rows;
     result @4 :AttemptResult;
     goodbye @5 :Goodbye;
+    # Of a client, which is no worker and says no hello.
+    client @6 :ClientRequest;
   }
 }
 
@@ -165,6 +167,8 @@ struct FromCoordinator {
     heartbeat @5 :Void;
     shutdown @6 :Shutdown;
     countedHeartbeat @7 :CoordinatorHeartbeat;
+    # To a client.
+    reply @8 :ClientReply;
   }
 }
 
@@ -230,6 +234,45 @@ struct Cancel {
 struct Shutdown {
   drain @0 :Bool;
   reason @1 :Text;
+}
+
+# ---- control socket, clients ----
+
+struct ClientRequest {
+  # Chosen by the client, repeated in the reply.
+  request @0 :UInt64;
+  union {
+    explain @1 :Explain;
+    cancel @2 :Campaign;
+    progress @3 :Campaign;
+  }
+
+  struct Campaign {
+    id @0 :Int64;
+  }
+
+  struct Explain {
+    # 0: all that run.
+    campaign @0 :Int64;
+    # Which of its tasks; absent (-1): all.
+    step @1 :Int32 = -1;
+    kind @2 :Int32 = -1;
+    index @3 :Int32 = -1;
+  }
+}
+
+struct ClientReply {
+  request @0 :UInt64;
+  union {
+    # JSON, with a version of its own.
+    answer @1 :Text;
+    failed @2 :Failed;
+  }
+
+  struct Failed {
+    kind @0 :FailureKind;
+    message @1 :Text;
+  }
 }
 
 # ---- artifact socket ----

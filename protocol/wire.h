@@ -21,6 +21,9 @@
 
 namespace tunefarm::protocol::wire {
 
+inline constexpr int kErrorKinds = 10;
+static_assert(static_cast<int>(ErrorKind::kInternal) + 1 == kErrorKinds, "extend FailureKind in tunefarm.capnp");
+
 /// Ends the decoding of a frame; with_message() turns it into the Result.
 struct Refusal {
     Error error;

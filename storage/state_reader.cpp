@@ -180,14 +180,24 @@ Status StateReader::each_action_key(const std::function<void(const Digest&)>& ea
 }
 
 Result<std::optional<OpenCampaign>> StateReader::find_open_campaign(const Digest& key) {
+    TUNEFARM_ASSIGN(Statement newest, state_->db.prepare("SELECT id FROM campaign WHERE key = ?1 AND ended_us IS NULL "
+                                                         "ORDER BY id DESC LIMIT 1"));
+    newest.bind(1, key);
+    std::optional<CampaignId> id;
+    TUNEFARM_TRY(each(newest, [&](const Statement& row) { id = CampaignId{row.integer(0)}; }));
+    if (!id) return std::optional<OpenCampaign>();
+    TUNEFARM_ASSIGN(OpenCampaign found, campaign(*id));
+    return std::optional(std::move(found));
+}
+
+Result<OpenCampaign> StateReader::campaign(CampaignId wanted) {
     Database& db = state_->db;
     const ReadTransaction snapshot(db);
     TUNEFARM_TRY(snapshot.status());
     std::optional<OpenCampaign> found;
-    TUNEFARM_ASSIGN(Statement campaign,
-                    db.prepare("SELECT id, name, state, key, options, created_us, lower_bound_s FROM campaign "
-                               "WHERE key = ?1 AND ended_us IS NULL ORDER BY id DESC LIMIT 1"));
-    campaign.bind(1, key);
+    TUNEFARM_ASSIGN(Statement campaign, db.prepare("SELECT id, name, state, key, options, created_us, lower_bound_s, "
+                                                   "ended_us FROM campaign WHERE id = ?1"));
+    campaign.bind(1, wanted.value());
     TUNEFARM_TRY(each(campaign, [&](const Statement& row) {
         OpenCampaign open;
         open.record.id = CampaignId{row.integer(0)};
@@ -197,9 +207,13 @@ Result<std::optional<OpenCampaign>> StateReader::find_open_campaign(const Digest
         open.record.options = row.text(4);
         open.record.created = instant(row, 5);
         open.record.lower_bound_s = row.real(6);
+        open.record.ended = instant(row, 7);
         found = std::move(open);
     }));
-    if (!found) return found;
+    if (!found) {
+        return Error{ErrorKind::kNotFound,
+                     "no campaign " + std::to_string(wanted.value()) + "; `tunefarm status` lists them"};
+    }
     const std::int64_t id = found->record.id.value();
 
     TUNEFARM_ASSIGN(Statement configs, db.prepare("SELECT id, path, toolchain, content, normalised FROM config "
@@ -223,14 +237,14 @@ Result<std::optional<OpenCampaign>> StateReader::find_open_campaign(const Digest
         const TaskRecord& task = found->tasks.back();
         if (task.kind == TaskKind::kMeasure && task.state == "done") found->measured.push_back(task);
     }));
-    return found;
+    return *std::move(found);
 }
 
-Result<std::vector<Digest>> StateReader::open_campaigns() {
-    TUNEFARM_ASSIGN(Statement open, state_->db.prepare("SELECT key FROM campaign WHERE ended_us IS NULL ORDER BY id"));
-    std::vector<Digest> keys;
-    TUNEFARM_TRY(each(open, [&](const Statement& row) { keys.push_back(row.digest(0)); }));
-    return keys;
+Result<std::vector<CampaignId>> StateReader::open_campaigns() {
+    TUNEFARM_ASSIGN(Statement open, state_->db.prepare("SELECT id FROM campaign WHERE ended_us IS NULL ORDER BY id"));
+    std::vector<CampaignId> ids;
+    TUNEFARM_TRY(each(open, [&](const Statement& row) { ids.emplace_back(row.integer(0)); }));
+    return ids;
 }
 
 Result<MeasuredProblem> StateReader::measured(StepId step, std::int32_t problem) {

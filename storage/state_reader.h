@@ -89,8 +89,10 @@ class StateReader {
 
     /// The newest campaign of this key that has no end ("running" or "interrupted").
     Result<std::optional<OpenCampaign>> find_open_campaign(const Digest& key);
-    /// Keys of all campaigns that have no end, oldest first.
-    Result<std::vector<Digest>> open_campaigns();
+    /// All campaigns that have no end, oldest first.
+    Result<std::vector<CampaignId>> open_campaigns();
+    /// Any campaign, ended or not; kNotFound.
+    Result<OpenCampaign> campaign(CampaignId id);
 
     Result<MeasuredProblem> measured(StepId step, std::int32_t problem);
 

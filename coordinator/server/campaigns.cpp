@@ -131,6 +131,25 @@ TaskId Campaigns::task_id(const ReadyTask& task) const {
     return TaskId{};
 }
 
+std::vector<CampaignId> Campaigns::running() const {
+    std::vector<CampaignId> out;
+    for (const auto& [id, campaign] : campaigns_) {
+        if (!campaign.over) out.push_back(id);
+    }
+    return out;
+}
+
+const storage::CampaignRecord* Campaigns::record(CampaignId id) const {
+    const auto it = campaigns_.find(id);
+    return it == campaigns_.end() ? nullptr : &it->second.record;
+}
+
+Campaigns::Place Campaigns::place(ConfigId config, StepId step) const {
+    if (!step.valid()) return {configs_.at(config).record.path, -1, ""};
+    const storage::StepRecord& record = steps_.at(step).record;
+    return {configs_.at(record.config).record.path, record.index, record.target};
+}
+
 std::vector<StepId> Campaigns::open_steps(CampaignId campaign) const {
     std::vector<StepId> out;
     for (const auto& [id, step] : steps_) {

@@ -112,6 +112,18 @@ class Campaigns {
                        bool simulated);
     Status measure_row(StepId step, std::int32_t problem, const std::string& row, std::vector<storage::Record>& out);
 
+    /// Those that have not ended, oldest first.
+    std::vector<CampaignId> running() const;
+    /// Null: not a campaign of this process.
+    const storage::CampaignRecord* record(CampaignId id) const;
+    /// For people: config, step and target of a task.
+    struct Place {
+        std::string config;
+        std::int32_t step = -1;  ///< -1: a split
+        std::string target;
+    };
+    Place place(ConfigId config, StepId step) const;
+
     /// Input errors found by splits, with file, line and column; a campaign that has some is rejected.
     const std::vector<std::string>& input_errors(CampaignId id) const { return campaigns_.at(id).input_errors; }
     /// Campaigns that ended since the last call.

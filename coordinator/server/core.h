@@ -82,6 +82,7 @@ class Core {
     const std::vector<std::string>& input_errors(CampaignId id) const { return campaigns_.input_errors(id); }
     const std::vector<std::string>& failures(CampaignId id) const { return campaigns_.failures(id); }
     Progress progress(CampaignId campaign) const;
+    const Campaigns& campaigns() const { return campaigns_; }
     /// Every task of the campaign (of the step, of the kind) that has not ended, in the order of steps; tasks of one
     /// kind and step with equal reasons are one entry, unless `kind` asks for single ones.
     std::vector<Explanation> explain(CampaignId campaign, std::optional<StepId> step, std::optional<TaskKind> kind,

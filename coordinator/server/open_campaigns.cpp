@@ -31,4 +31,25 @@ Result<CampaignRequest> request_of(const storage::OpenCampaign& open, Artifacts&
     return request;
 }
 
+std::vector<storage::Record> cancelled(const storage::OpenCampaign& campaign, Instant now) {
+    std::vector<storage::Record> out;
+    for (storage::StepRecord step : campaign.steps) {
+        if (step.end != StepEnd::kNone) continue;
+        step.state = "ended";
+        step.end = StepEnd::kCancelled;
+        step.message = "cancelled";
+        out.emplace_back(std::move(step));
+    }
+    for (storage::TaskRecord task : campaign.tasks) {
+        if (task.state != "waiting" && task.state != "running") continue;
+        task.state = "cancelled";
+        out.emplace_back(std::move(task));
+    }
+    storage::CampaignRecord record = campaign.record;
+    record.state = "cancelled";
+    record.ended = now;
+    out.emplace_back(std::move(record));
+    return out;
+}
+
 }  // namespace tunefarm::server

@@ -14,4 +14,7 @@ namespace tunefarm::server {
 /// bytes are not a config for this version.
 Result<CampaignRequest> request_of(const storage::OpenCampaign& open, Artifacts& artifacts);
 
+/// Ends a campaign that nobody works on.
+std::vector<storage::Record> cancelled(const storage::OpenCampaign& campaign, Instant now);
+
 }  // namespace tunefarm::server

@@ -4,14 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <utility>
 
 #include "base/files.h"
 #include "base/log.h"
+#include "coordinator/server/client_desk.h"
+#include "coordinator/server/coordinator_file.h"
 #include "coordinator/server/key_filter.h"
 #include "coordinator/server/open_campaigns.h"
 #include "protocol/artifact_server.h"
+#include "protocol/client_messages.h"
 #include "protocol/codec.h"
 #include "protocol/socket.h"
 #include "storage/artifact_store.h"
@@ -172,11 +176,59 @@ struct Server::Impl {
     };
     std::vector<Open> open;
     std::vector<CampaignId> taken_up;
+    std::unique_ptr<CoordinatorFile> file;
     Instant last_tick;
     bool trouble = false;
+    bool keys_required = false;
+    /// Replies that are sent when what they say is durable.
+    struct Waiting {
+        std::uint64_t ticket = 0;
+        std::string peer;
+        std::string frame;
+    };
+    std::deque<Waiting> replies;
 
     void take_up_open();
+    void handle(const protocol::Incoming& incoming);
+    void ask(const std::string& peer, const protocol::ClientRequest& request);
+    void send_replies();
 };
+
+/// Workers and clients share the socket: what each may do is decided here alone.
+void Server::Impl::handle(const protocol::Incoming& incoming) {
+    const auto message = protocol::decode_to_coordinator(incoming.payload);
+    if (!message.ok()) {
+        core->bad_frame(incoming.peer, message.error());
+        return;
+    }
+    const auto* request = std::get_if<protocol::ClientRequest>(&*message);
+    if (keys_required && !(request != nullptr ? protocol::may_ask : protocol::may_work)(incoming.role)) {
+        core->bad_frame(incoming.peer, Error{ErrorKind::kUnsupported, "key '" + incoming.user + "' has the role '" +
+                                                                          incoming.role + "', which may not " +
+                                                                          (request != nullptr ? "ask" : "work")});
+        return;
+    }
+    if (request != nullptr) {
+        ask(incoming.peer, *request);
+    } else {
+        core->message(incoming.peer, std::get<protocol::FromWorker>(*message), wall_clock());
+    }
+}
+
+void Server::Impl::ask(const std::string& peer, const protocol::ClientRequest& request) {
+    const protocol::ClientReply reply = answer(*core, request, wall_clock());
+    // Everything that the request changed has been submitted before this ticket.
+    const std::uint64_t ticket = changes(request) ? writer->submit({}) : 0;
+    replies.push_back({ticket, peer, protocol::encode(reply)});
+}
+
+void Server::Impl::send_replies() {
+    const std::uint64_t committed = writer->committed();
+    while (!replies.empty() && replies.front().ticket <= committed) {
+        socket->send(replies.front().peer, replies.front().frame);
+        replies.pop_front();
+    }
+}
 
 void Server::Impl::take_up_open() {
     std::erase_if(open, [&](Open& waiting) {
@@ -208,6 +260,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     if (options.keys) {
         TUNEFARM_ASSIGN(impl->zap, protocol::ZapServer::start(impl->context, options.keys->allowed));
         socket.curve = options.keys->own;
+        impl->keys_required = true;
     }
     protocol::ArtifactServer::Options artifacts;
     artifacts.socket = socket;
@@ -222,6 +275,8 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     CoreOptions core;
     core.artifacts_endpoint = impl->artifact_server->endpoint();
     impl->core = std::make_unique<Core>(core, *impl->transport, *impl->journal, *impl->memory, *impl->artifacts, last);
+    TUNEFARM_ASSIGN(impl->file, CoordinatorFile::write(options.directory,
+                                                       {impl->socket->endpoint(), impl->artifact_server->endpoint()}));
     return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -242,15 +297,14 @@ Result<Server::Submitted> Server::submit(CampaignRequest request) {
 
 Result<std::vector<std::string>> Server::take_up_open_campaigns() {
     std::vector<std::string> trouble;
-    TUNEFARM_ASSIGN(const std::vector<Digest> keys, impl_->reader->open_campaigns());
-    for (const Digest& key : keys) {
-        TUNEFARM_ASSIGN(auto open, impl_->reader->find_open_campaign(key));
-        if (!open) continue;
-        auto request = request_of(*open, *impl_->artifacts);
+    TUNEFARM_ASSIGN(const std::vector<CampaignId> ids, impl_->reader->open_campaigns());
+    for (const CampaignId id : ids) {
+        TUNEFARM_ASSIGN(auto open, impl_->reader->campaign(id));
+        auto request = request_of(open, *impl_->artifacts);
         if (request.ok()) {
-            impl_->open.push_back({std::move(*open), std::move(request).value()});
+            impl_->open.push_back({std::move(open), std::move(request).value()});
         } else {
-            trouble.push_back("campaign " + std::to_string(open->record.id.value()) + " (" + open->record.name +
+            trouble.push_back("campaign " + std::to_string(id.value()) + " (" + open.record.name +
                               ") cannot go on here: " + request.error().message);
         }
     }
@@ -269,15 +323,11 @@ Status Server::turn(std::chrono::milliseconds timeout) {
     for (int i = 0; i < kMessagesPerTurn; ++i) {
         const auto incoming = impl_->socket->receive();
         if (!incoming) break;
-        const auto message = protocol::decode_from_worker(incoming->payload);
-        if (message.ok()) {
-            impl_->core->message(incoming->peer, *message, wall_clock());
-        } else {
-            impl_->core->bad_frame(incoming->peer, message.error());
-        }
+        impl_->handle(*incoming);
     }
     impl_->memory->end_turn();
     impl_->core->committed();
+    impl_->send_replies();
     const Instant now = wall_clock();
     if (now - impl_->last_tick >= Micros(200'000) || now < impl_->last_tick) {
         impl_->last_tick = now;

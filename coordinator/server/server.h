@@ -39,6 +39,7 @@ std::string artifacts_path(const std::string& directory);
 
 Instant wall_clock();
 
+/// While it lives, the directory's coordinator.json says where it listens (coordinator_file.h).
 class Server {
   public:
     /// kUnavailable: another coordinator has the directory open.

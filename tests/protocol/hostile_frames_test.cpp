@@ -22,7 +22,7 @@ TEST(HostileFrames, UnknownUnionTagIsUnsupported) {
     const auto worker = decode_from_worker(with_tag(encode(FromWorker{Goodbye{"x"}}), 999));
     ASSERT_FALSE(worker.ok());
     EXPECT_EQ(worker.error().kind, ErrorKind::kUnsupported);
-    const auto coordinator = decode_from_coordinator(with_tag(encode(FromCoordinator{Refused{"x"}}), 7));
+    const auto coordinator = decode_from_coordinator(with_tag(encode(FromCoordinator{Refused{"x"}}), 999));
     ASSERT_FALSE(coordinator.ok());
     EXPECT_EQ(coordinator.error().kind, ErrorKind::kUnsupported);
 }

@@ -79,7 +79,7 @@ TEST(StateReader, OpenCampaignComesWithConfigsStepsAndMeasuredTasks) {
     EXPECT_EQ(open->measured[0].step, StepId{1});
     EXPECT_EQ(open->tasks.size(), 10U);
     EXPECT_FALSE(open->tasks[0].step.valid());
-    EXPECT_EQ(reader->open_campaigns().value(), std::vector<Digest>{digest_of(1)});
+    EXPECT_EQ(reader->open_campaigns().value(), std::vector<CampaignId>{CampaignId{1}});
 }
 
 TEST(StateReader, EndedCampaignIsNotOpenAndTheNewestOfAKeyIsFound) {
