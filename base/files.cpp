@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -68,6 +69,15 @@ Status write_file_atomically(const std::string& path, std::string_view content, 
     TUNEFARM_ASSIGN(AtomicFile file, AtomicFile::create(path, mode));
     TUNEFARM_TRY(file.write(content));
     return file.commit();
+}
+
+bool is_plain_file_name(std::string_view name) {
+    constexpr std::size_t kLongest = 200;
+    return !name.empty() && name.size() <= kLongest && name[0] != '.' &&
+           std::none_of(name.begin(), name.end(), [](char c) {
+               const auto byte = static_cast<unsigned char>(c);
+               return byte < 0x20 || byte == 0x7F || c == '/';
+           });
 }
 
 Status make_directories(const std::string& path, mode_t mode) {

@@ -46,6 +46,10 @@ Result<std::string> read_file(const std::string& path, std::int64_t limit);
 /// directory, fsync, rename, fsync of the directory.
 Status write_file_atomically(const std::string& path, std::string_view content, mode_t mode = 0644);
 
+/// One component that is safe to create in a directory of ours: 1 to 200 bytes, no '/', no control character, no '.' at
+/// its start.
+bool is_plain_file_name(std::string_view name);
+
 /// mkdir -p; existing directories are fine.
 Status make_directories(const std::string& path, mode_t mode = 0755);
 /// The same, and what was made survives power loss.

@@ -23,11 +23,6 @@ std::string stem_of(const std::string& path) {
     return out.empty() ? "config" : out;
 }
 
-/// Names come from drivers: one plain component each.
-bool plain_name(const std::string& name) {
-    return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
-}
-
 }  // namespace
 
 Result<std::string> write_result_files(const std::string& directory, CampaignId campaign) {
@@ -41,7 +36,7 @@ Result<std::string> write_result_files(const std::string& directory, CampaignId 
     for (const storage::StepRow& step : steps) {
         const std::string place = fmt::format("{}/{}-step{}-{}", folder, stem_of(step.config), step.step, step.target);
         for (const storage::StepFile& file : step.files) {
-            if (!plain_name(file.name)) continue;
+            if (!is_plain_file_name(file.name)) continue;
             TUNEFARM_TRY(make_directories(place));
             TUNEFARM_TRY(store->copy_to(file.digest, place + "/" + file.name));
             any = true;

@@ -122,6 +122,8 @@ Result<std::vector<Unit>> parse_units(std::string_view text) {
     const auto list = document.find("units");
     if (list == document.end() || !list->is_array())
         return Error{ErrorKind::kCorruption, "split: `units` must be a list"};
+    // A config without steps never gets here: the parser refuses it.
+    if (list->empty()) return Error{ErrorKind::kCorruption, "split: `units` is empty"};
     if (list->size() > kMaxUnits) {
         return Error{ErrorKind::kCorruption, fmt::format("split: {} units, the limit is {}", list->size(), kMaxUnits)};
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "coordinator/plan/gates.h"
 #include "coordinator/plan/normalised.h"
 
@@ -23,6 +24,21 @@ constexpr double kGuessedProblemSeconds = 10;
 
 std::int64_t size_of(const std::string& text) {
     return static_cast<std::int64_t>(text.size());
+}
+
+/// Finish and conclude name their outputs freely, and the names become files of bundles and result folders; a name
+/// comes from a driver and through any worker. Empty: all are fine.
+std::string refused_name(const ReadyTask& task, const ActionEnd& end) {
+    if (!end.ok || (task.kind != TaskKind::kFinish && task.kind != TaskKind::kConclude)) return "";
+    for (const protocol::Output& output : end.outputs) {
+        if (!is_plain_file_name(output.name)) {
+            return fmt::format("the driver named an output {}, which is no plain file name", json(output.name).dump());
+        }
+        if (task.kind == TaskKind::kFinish && output.name == "helper") {
+            return "the driver named an output \"helper\", which is reserved for the helper's object";
+        }
+    }
+    return "";
 }
 
 /// What a toolchain said about its input, with the place in the file where it named one.
@@ -209,6 +225,10 @@ void Campaigns::ended(const ReadyTask& task, const ActionEnd& end, std::vector<R
     Step& step = steps_.at(task.step);
     // A step that has failed or was cancelled wants nothing more from what was still running.
     if (step.record.state == "ended") return;
+    if (const std::string refused = refused_name(task, end); !refused.empty()) {
+        graph_.task_ended(task.step, task.kind, false, refused);
+        return;
+    }
     switch (task.kind) {
         case TaskKind::kPrepare: prepare_ended(step, end, out); return;
         case TaskKind::kHelper:
@@ -238,7 +258,10 @@ void Campaigns::split_ended(Config& config, const ActionEnd& end, std::vector<Re
         if (parsed.ok()) {
             units = std::move(parsed).value();
         } else {
-            wrong = config.record.path + ": split: " + parsed.error().message;
+            campaign.failures.push_back(fmt::format("{}: the driver of toolchain {} is broken: {}", config.record.path,
+                                                    config.record.toolchain, parsed.error().message));
+            graph_.split_failed(config.record.id, parsed.error().message);
+            return;
         }
     } else {
         wrong = refusal_of(*config.config, end);

@@ -2,6 +2,7 @@
 #include "coordinator/server/step_document.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 #include <utility>
 
@@ -108,8 +109,14 @@ void read_problems(const JsonValue& document, StepDocument& out) {
     each_item(document, "problems", [&](const JsonValue& item) {
         StepDocument::Problem problem;
         problem.name = need_text(item, "name", "a problem");
-        problem.sizes = need(item, "sizes", problem.name).canonical();
+        const JsonValue sizes = need(item, "sizes", problem.name);
+        if (!sizes.is_array()) throw Malformed{problem.name + ": sizes is not a list"};
+        problem.sizes = sizes.canonical();
         problem.flop = number_or(item, "flop", 0, problem.name);
+        if (!(problem.flop >= 0) || !std::isfinite(problem.flop)) {
+            throw Malformed{problem.name + ": flop is " + std::string(item.find("flop").raw()) +
+                            ", not a finite number from 0 on"};
+        }
         problem.json = item.canonical();
         out.problems.push_back(std::move(problem));
     });

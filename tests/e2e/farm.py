@@ -51,8 +51,8 @@ class Ended:
 class Started:
     """A running command, in a session of its own, so that signals reach only it."""
 
-    def __init__(self, arguments, env=None):
-        self.command = [TUNEFARM, *map(str, arguments)]
+    def __init__(self, arguments, env=None, wrapper=()):
+        self.command = [*wrapper, TUNEFARM, *map(str, arguments)]
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self._began = time.monotonic()
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,

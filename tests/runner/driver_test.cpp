@@ -74,6 +74,29 @@ TEST_F(DriverTest, KillsADriverThatSaysNoHello) {
     EXPECT_EQ(status.error().kind, ErrorKind::kTimeout);
 }
 
+TEST_F(DriverTest, ItsOwnLimitOfSilenceCountsFromTheLastRow) {
+    ASSERT_TRUE(start("silence").ok());
+    const DriverReply reply = run();
+    EXPECT_EQ(reply.outcome, Outcome::kTimedOut);
+    EXPECT_EQ(rows_.size(), 10U) << "half a second of rows is no silence";
+    EXPECT_NE(reply.message.find("told nothing for 200 ms"), std::string::npos) << reply.message;
+}
+
+TEST_F(DriverTest, ItsOwnMemoryLimitTightensTheRequests) {
+    ASSERT_TRUE(start("greedy").ok());
+    EXPECT_EQ(driver_->hello().limits.idle_memory.count, 32 << 20);
+    request_.memory_limit = Bytes{std::int64_t{1} << 34};
+    const DriverReply reply = run();
+    EXPECT_EQ(reply.outcome, Outcome::kOutOfMemory);
+    EXPECT_NE(reply.message.find("64 MiB"), std::string::npos) << reply.message;
+}
+
+TEST_F(DriverTest, RefusesLimitsThatAreNone) {
+    const Status status = start("bad-limits");
+    ASSERT_FALSE(status.ok());
+    EXPECT_NE(status.error().message.find("'limits'"), std::string::npos) << status.error().message;
+}
+
 TEST_F(DriverTest, RefusesAHelloThatIsNoJson) {
     const Status status = start("garbage-hello");
     ASSERT_FALSE(status.ok());

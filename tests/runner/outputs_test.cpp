@@ -2,6 +2,7 @@
 #include "worker/runner/outputs.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/runner/testing.h"
 
@@ -24,6 +25,19 @@ TEST(Outputs, ArePlainFiles) {
     EXPECT_EQ(open_output(directory.path, "absent").error().kind, ErrorKind::kNotFound);
     ASSERT_TRUE(write_file_atomically(directory.path + "/d/file", "x").ok());
     EXPECT_TRUE(open_output(directory.path, "d/file").ok());
+}
+
+TEST(Outputs, AreNotLargerThanAnArtifactMayBe) {
+    TemporaryDirectory directory;
+    const std::string path = directory.path + "/sparse";
+    ASSERT_TRUE(write_file_atomically(path, "x").ok());
+    ASSERT_EQ(::truncate(path.c_str(), kMaxOutput.count), 0);
+    EXPECT_TRUE(open_output(directory.path, "sparse").ok());
+    ASSERT_EQ(::truncate(path.c_str(), std::int64_t{1} << 40), 0);
+    const auto opened = open_output(directory.path, "sparse");
+    ASSERT_FALSE(opened.ok());
+    EXPECT_NE(opened.error().message.find("1099511627776 bytes, more than"), std::string::npos)
+        << opened.error().message;
 }
 
 }  // namespace

@@ -294,6 +294,30 @@ TEST(CoreTest, ConfigErrorsOfTheToolchainNameThePlaceInTheFile) {
     EXPECT_EQ(world.core->input_errors(id)[0].substr(0, 11), "toy.yaml:4:") << world.core->input_errors(id)[0];
 }
 
+TEST(CoreTest, ASplitWithoutUnitsIsTheDriversFaultNotTheConfigs) {
+    World world;
+    world.toy.group_names = {};
+    world.join("w1");
+    const CampaignId id = world.submit(world.request());
+    world.play();
+    EXPECT_EQ(world.core->state(id), CampaignState::kRejected);
+    EXPECT_TRUE(world.core->input_errors(id).empty());
+    ASSERT_EQ(world.core->failures(id).size(), 1U);
+    EXPECT_NE(world.core->failures(id)[0].find("driver of toolchain toy is broken"), std::string::npos);
+}
+
+TEST(CoreTest, OutputNamesThatAreNoPlainFileNamesFailTheStep) {
+    for (const char* name : {"../evil", "a/b", "", ".hidden", "line\nbreak", "helper"}) {
+        World world;
+        world.toy.library_name = name;
+        world.join("w1");
+        const CampaignId id = world.submit(world.request());
+        world.play();
+        EXPECT_EQ(world.core->state(id), CampaignState::kFailed) << name;
+        EXPECT_EQ(world.toy.executed[TaskKind::kMeasure], 0) << name;
+    }
+}
+
 TEST(CoreTest, AnAbsurdNumberOfPermutationsIsRefusedBeforeAnythingIsPrepared) {
     World world;
     world.join("w1");

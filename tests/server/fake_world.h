@@ -149,6 +149,7 @@ struct ToyToolchain {
     std::string split_error;
     std::string variation;  ///< changes the bytes of objects: a toolchain that is not reproducible
     bool varied_document = false;
+    std::string library_name = "library";
     std::map<TaskKind, int> executed;
 
     protocol::AttemptResult execute(const protocol::Assign& assign, const protocol::Item& item,
@@ -220,7 +221,7 @@ struct ToyToolchain {
                                       : output("object", "object of " + name + variation);
                 break;
             }
-            case TaskKind::kFinish: output("library", "library"); break;
+            case TaskKind::kFinish: output(library_name, "library"); break;
             case TaskKind::kMeasure: {
                 protocol::Rows streamed;
                 streamed.key = item.key;

@@ -33,6 +33,14 @@ TEST(StepDocumentTest, RefusesWhatADriverMustNotWrite) {
     EXPECT_FALSE(parse_step_document(document(kernel, R"({"name":"s","kernel":-1})")).ok());
 }
 
+TEST(StepDocumentTest, WorkThatIsNegativeOrNotANumberIsRefused) {
+    for (const char* flop : {"-1", "1e999", "\"64\""}) {
+        const std::string text =
+            std::string(R"({"kernels":[],"solutions":[],"problems":[{"name":"p","sizes":[1],"flop":)") + flop + "}]}";
+        EXPECT_FALSE(parse_step_document(text).ok()) << flop;
+    }
+}
+
 TEST(ActionKeyTest, EveryPartOfTheDraftChangesIt) {
     ActionDraft base;
     base.kind = TaskKind::kBuild;

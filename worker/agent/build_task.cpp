@@ -33,13 +33,13 @@ Result<std::string> kernels_of(const Job& job, const std::vector<std::size_t>& i
 
 }  // namespace
 
-DriverReply Executor::run_build_request(const JobPtr& job, const std::vector<std::size_t>& items,
-                                        std::vector<std::size_t>& left, Micros& mark) {
+protocol::AttemptResult Executor::run_build_request(const JobPtr& job, const std::vector<std::size_t>& items,
+                                                    std::vector<std::size_t>& left, Micros& mark) {
     left = items;
     const std::string root = empty_root();
-    DriverReply failed;
     const auto fail = [&](const Error& error) {
-        failed.outcome = failure_outcome(error);
+        protocol::AttemptResult failed;
+        failed.outcome = stage_outcome(error);
         failed.message = error.message;
         return failed;
     };
@@ -75,18 +75,14 @@ DriverReply Executor::run_build_request(const JobPtr& job, const std::vector<std
             if (outputs.ok()) {
                 result.outputs = std::move(outputs).value();
             } else {
-                result.outcome =
-                    outputs.error().kind == ErrorKind::kNoSpace ? failure_outcome(outputs.error()) : Outcome::kCrashed;
+                result.outcome = outputs.error().kind == ErrorKind::kNoSpace ? Outcome::kNoSpace : Outcome::kCrashed;
                 result.message = outputs.error().message;
             }
         } else {
             result.outcome = outcome_of(row->error_class);
-            if (result.outcome == Outcome::kUnsupported && no_space()) {
-                result.outcome = Outcome::kNoSpace;
-                context_.disk_full();
-            }
             result.message = row->message;
         }
+        blame_for_space(result, root);
         result.log = row->log;
         result.result = row->result;
         result.timings.phases = row->phases;
@@ -109,8 +105,10 @@ DriverReply Executor::run_build_request(const JobPtr& job, const std::vector<std
         reply.outcome = Outcome::kCrashed;
         reply.message = "the driver was done without a row for this kernel";
     }
+    protocol::AttemptResult result = result_of(reply, root);
+    replace_if_grown(job->assign.toolchain);
     leave_root(*job, root, reply);
-    return reply;
+    return result;
 }
 
 void Executor::run_builds(const JobPtr& job, Micros started) {
@@ -123,27 +121,27 @@ void Executor::run_builds(const JobPtr& job, Micros started) {
             report(job, i, {}, {mark, mark});
         }
     }
-    const auto report_left = [&](const std::vector<std::size_t>& items, const DriverReply& reply) {
+    const auto report_left = [&](const std::vector<std::size_t>& items, const protocol::AttemptResult& result) {
         for (const std::size_t item : items) {
             const Span span{mark, context_.now()};
             mark = span.ended;
-            report(job, item, result_of(reply), span);
+            report(job, item, result, span);
         }
     };
     if (todo.empty()) return;
     std::vector<std::size_t> left;
-    const DriverReply reply = run_build_request(job, todo, left, mark);
+    const protocol::AttemptResult all = run_build_request(job, todo, left, mark);
     if (left.empty()) return;
-    const bool final = reply.outcome == Outcome::kCancelled || reply.outcome == Outcome::kNoSpace ||
-                       reply.outcome == Outcome::kUnsupported;
-    if (todo.size() == 1 || final) return report_left(left, reply);
+    const bool final = all.outcome == Outcome::kCancelled || all.outcome == Outcome::kNoSpace ||
+                       all.outcome == Outcome::kUnsupported || all.outcome == Outcome::kLost;
+    if (todo.size() == 1 || final) return report_left(left, all);
     for (const std::size_t item : std::exchange(left, {})) {
         if (context_.queue.item_cancelled(job, item)) {
             report(job, item, {}, {mark, mark});
             continue;
         }
         std::vector<std::size_t> alone;
-        const DriverReply single = run_build_request(job, {item}, alone, mark);
+        const protocol::AttemptResult single = run_build_request(job, {item}, alone, mark);
         report_left(alone, single);
     }
 }

@@ -17,10 +17,16 @@
 
 namespace tunefarm::worker {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 /// Below this the state directory's disk counts as full: a failure then is the disk's, not the task's.
 constexpr std::uint64_t kFullBelow = 64ULL << 20;
+
+/// A driver with more than this between two requests leaks: healthy ones import a toolchain (TensileLite: 190 MB) and
+/// keep a problem's data in requests of one measurement. Its hello can name less.
+constexpr Bytes kIdleMemory{std::int64_t{2} << 30};
 
 /// A hard link where the file system allows it, else a copy: drivers get plain files.
 Status place_file(const std::string& from, const std::string& to) {
@@ -71,6 +77,7 @@ Result<std::unique_ptr<Driver>> Executor::make_driver(const ToolchainDriver& too
     options.environment = environment(toolchain);
     options.cpus = cpus;
     options.nice = context_.options.nice;
+    options.file_size_limit = kMaxOutput;
     auto driver = std::make_unique<Driver>(std::move(options));
     TUNEFARM_TRY(driver->start());
     return driver;
@@ -118,6 +125,41 @@ Result<Driver*> Executor::driver_for(const ToolchainDriver& toolchain) {
     return driver.get();
 }
 
+void Executor::replace_if_grown(const std::string& toolchain) {
+    const auto it = drivers_.find(toolchain);
+    if (it == drivers_.end() || it->second == nullptr || !it->second->running()) return;
+    const Bytes told = it->second->hello().limits.idle_memory;
+    const Bytes bound = told.count > 0 ? std::min(told, kIdleMemory) : kIdleMemory;
+    const Bytes now = it->second->resident();
+    if (now <= bound) return;
+    log::info("the driver of toolchain " + toolchain + " keeps " + std::to_string(now.count >> 20) +
+              " MiB between requests; it is replaced");
+    it->second->stop();
+}
+
+void Executor::distrust_changed_inputs(const Job& job, protocol::AttemptResult& result) const {
+    for (const protocol::Input& input : job.assign.inputs) {
+        if (result.outcome == Outcome::kCancelled || context_.store.intact(input.digest)) continue;
+        result.outcome = Outcome::kLost;
+        result.message = "input '" + input.name + "' was changed or removed in this worker's cache while it was in use";
+        result.result = "{}";
+        return;
+    }
+}
+
+std::optional<std::string> Executor::filled_the_disk(const std::string& root) const {
+    std::error_code ignored;
+    std::uint64_t used = 0;
+    for (auto it = fs::recursive_directory_iterator(root, fs::directory_options::skip_permission_denied, ignored);
+         !ignored && it != fs::recursive_directory_iterator(); it.increment(ignored)) {
+        struct stat info{};
+        if (::lstat(it->path().c_str(), &info) != 0 || info.st_nlink > 1) continue;  // inputs are links to the cache
+        used += static_cast<std::uint64_t>(info.st_blocks) * 512;
+    }
+    if (used < kFullBelow) return std::nullopt;
+    return "filled the disk: it wrote " + std::to_string(used >> 20) + " MiB into its directory";
+}
+
 std::string Executor::new_root() {
     return context_.options.state_dir + "/work/" + std::to_string(number_) + "." + std::to_string(++next_root_);
 }
@@ -145,16 +187,14 @@ bool Executor::no_space() const {
     return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize < kFullBelow || info.f_favail == 0;
 }
 
-Outcome Executor::failure_outcome(const Error& error) const {
-    if (error.kind == ErrorKind::kNoSpace) {
-        context_.disk_full();
-        return Outcome::kNoSpace;
-    }
+Outcome Executor::failure_outcome(const Error& error) {
+    if (error.kind == ErrorKind::kNoSpace) return Outcome::kNoSpace;
     if (error.kind == ErrorKind::kUnsupported || error.kind == ErrorKind::kNotFound) return Outcome::kUnsupported;
     return Outcome::kCrashed;
 }
 
-Outcome Executor::stage_outcome(const Error& error) const {
+Outcome Executor::stage_outcome(const Error& error) {
+    if (error.kind == ErrorKind::kNoSpace) context_.disk_full();
     return error.kind == ErrorKind::kCorruption ? Outcome::kLost : failure_outcome(error);
 }
 
@@ -207,11 +247,21 @@ Result<std::vector<protocol::Output>> Executor::take_outputs(const std::string& 
     return outputs;
 }
 
-protocol::AttemptResult Executor::result_of(const DriverReply& reply) {
+void Executor::blame_for_space(protocol::AttemptResult& result, const std::string& root) {
+    const bool environment = result.outcome == Outcome::kUnsupported && no_space();
+    if (result.outcome != Outcome::kNoSpace && !environment) return;
+    if (const auto filled = filled_the_disk(root)) {
+        result.outcome = Outcome::kCrashed;
+        result.message = *filled + ": " + result.message;
+        return;
+    }
+    result.outcome = Outcome::kNoSpace;
+    context_.disk_full();
+}
+
+protocol::AttemptResult Executor::result_of(const DriverReply& reply, const std::string& root) {
     protocol::AttemptResult result;
     result.outcome = reply.outcome;
-    if (reply.outcome == Outcome::kUnsupported && no_space()) result.outcome = Outcome::kNoSpace;
-    if (result.outcome == Outcome::kNoSpace) context_.disk_full();
     result.message = reply.message;
     result.log = reply.log;
     result.result = reply.result;
@@ -223,6 +273,7 @@ protocol::AttemptResult Executor::result_of(const DriverReply& reply) {
     result.timings.cpu = reply.cpu;
     result.timings.peak_memory = reply.peak_memory;
     result.timings.phases = reply.phases;
+    blame_for_space(result, root);
     return result;
 }
 
@@ -275,6 +326,7 @@ void Executor::execute(const JobPtr& job) {
         report_all(job, Outcome::kUnsupported, "this worker has no toolchain '" + job->assign.toolchain + "'", started);
     } else if (error) {
         log::warning(error->message);
+        if (error->kind == ErrorKind::kNoSpace) context_.disk_full();
         report_all(job, failure_outcome(*error), error->message, started);
     } else if (kind == TaskKind::kMeasure) {
         run_measure(job, started);
@@ -321,9 +373,10 @@ void Executor::run_single(const JobPtr& job, Micros started) {
     };
     Driver& driver = *drivers_.at(job->assign.toolchain);
     const DriverReply reply = driver.run(request, job->token, callbacks);
-    protocol::AttemptResult result = result_of(reply);
+    protocol::AttemptResult result = result_of(reply, root);
     result.log = told + result.log;
     std::vector<Digest> pinned;
+    distrust_changed_inputs(*job, result);
     if (result.outcome == Outcome::kOk) {
         auto outputs = take_outputs(request.dir, reply.outputs, pinned);
         if (outputs.ok()) {
@@ -332,8 +385,10 @@ void Executor::run_single(const JobPtr& job, Micros started) {
             result.outcome = failure_outcome(outputs.error());
             if (result.outcome == Outcome::kUnsupported) result.outcome = Outcome::kCrashed;  // it named no such file
             result.message = outputs.error().message;
+            blame_for_space(result, root);
         }
     }
+    replace_if_grown(job->assign.toolchain);
     [[maybe_unused]] const Status removed = remove_tree(root);
     report(job, 0, std::move(result), {started, context_.now()}, std::move(pinned), std::move(rows));
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,9 +77,9 @@ class Executor {
 
     void run_single(const JobPtr& job, Micros started);
     void run_builds(const JobPtr& job, Micros started);
-    /// One request with these items; returns those without a row, and how it ended.
-    DriverReply run_build_request(const JobPtr& job, const std::vector<std::size_t>& items,
-                                  std::vector<std::size_t>& left, Micros& mark);
+    /// One request with these items; returns how those without a row ended, which `left` then holds.
+    protocol::AttemptResult run_build_request(const JobPtr& job, const std::vector<std::size_t>& items,
+                                              std::vector<std::size_t>& left, Micros& mark);
     void run_measure(const JobPtr& job, Micros started);
     void run_noops(const JobPtr& job, Micros started);
 
@@ -86,17 +87,27 @@ class Executor {
     Result<std::vector<std::pair<std::string, std::string>>> stage(const Job& job, const std::string& root);
     Result<std::vector<protocol::Output>> take_outputs(const std::string& dir, const OutputPaths& paths,
                                                        std::vector<Digest>& pinned);
-    protocol::AttemptResult result_of(const DriverReply& reply);
+    /// `root` still holds what the request wrote.
+    protocol::AttemptResult result_of(const DriverReply& reply, const std::string& root);
+    /// A failure for want of space: the disk's (then the worker pauses), or the request's own.
+    void blame_for_space(protocol::AttemptResult& result, const std::string& root);
     void report(const JobPtr& job, std::size_t item, protocol::AttemptResult result, Span span,
                 std::vector<Digest> outputs = {}, std::vector<std::string> rows = {});
     void report_all(const JobPtr& job, Outcome outcome, const std::string& message, Micros started);
+    /// A driver that has grown beyond its bound while it did its work is ended; the next request starts another.
+    void replace_if_grown(const std::string& toolchain);
     std::string new_root();
     /// A directory that an earlier request left empty, or a new name. Making one costs more than a tiny task.
     std::string empty_root();
     /// Removes the directory, or keeps it for empty_root() if the request wrote nothing.
     void leave_root(const Job& job, const std::string& root, const DriverReply& reply);
-    Outcome failure_outcome(const Error& error) const;
-    Outcome stage_outcome(const Error& error) const;
+    /// What came of inputs that changed or vanished meanwhile is worth nothing, good or bad: the attempt is lost.
+    void distrust_changed_inputs(const Job& job, protocol::AttemptResult& result) const;
+    /// Why a request that failed for want of space did so: `root` itself holds what the disk lacks.
+    std::optional<std::string> filled_the_disk(const std::string& root) const;
+    /// Without consequences: kNoSpace still needs blame_for_space() or disk_full().
+    static Outcome failure_outcome(const Error& error);
+    Outcome stage_outcome(const Error& error);
     bool no_space() const;
 
     SlotContext& context_;

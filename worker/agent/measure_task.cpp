@@ -193,11 +193,12 @@ void Executor::run_measure(const JobPtr& job, Micros started) {
                 case ErrorKind::kCancelled: result.outcome = Outcome::kCancelled; break;
                 case ErrorKind::kTimeout: result.outcome = Outcome::kTimedOut; break;
                 case ErrorKind::kUnavailable: result.outcome = driver.last_failure(); break;
-                default: result.outcome = failure_outcome(summary.error()); break;
+                default: result.outcome = stage_outcome(summary.error()); break;
             }
         }
     }
     [[maybe_unused]] const Status removed = remove_tree(root);
+    distrust_changed_inputs(*job, result);
     report(job, 0, std::move(result), {started, context_.now()}, {}, std::move(rows.kept));
 }
 

@@ -55,6 +55,9 @@ class Driver::Conversation {
 
     std::string to_send;
     std::optional<Clock::time_point> deadline;
+    /// Longest time between two signs of life; 0: no limit.
+    Micros silence{0};
+    Clock::time_point last_sign = Clock::now();
     CancelToken* token = nullptr;
     Bytes memory_limit;
     bool sample_memory = false;
@@ -62,7 +65,7 @@ class Driver::Conversation {
     std::function<bool(std::string_view line)> on_line;
     std::function<void()> on_cancel;
 
-    enum class End { kAnswered, kDied, kDeadline, kMemory, kGarbage, kCancelled };
+    enum class End { kAnswered, kDied, kDeadline, kSilence, kMemory, kGarbage, kCancelled };
 
     Bytes peak;
     std::string garbage;
@@ -75,6 +78,7 @@ class Driver::Conversation {
         for (;;) {
             auto wake = Clock::now() + std::chrono::hours(1);
             if (deadline) wake = std::min(wake, *deadline);
+            if (silence.count() > 0) wake = std::min(wake, last_sign + silence);
             if (cancel_deadline) wake = std::min(wake, *cancel_deadline);
             if (sample_memory) wake = std::min(wake, next_sample);
             poll_once(wake, !cancel_deadline);
@@ -98,6 +102,7 @@ class Driver::Conversation {
             }
             if (cancel_deadline && now >= *cancel_deadline) return End::kCancelled;
             if (deadline && now >= *deadline) return End::kDeadline;
+            if (silence.count() > 0 && now >= last_sign + silence) return End::kSilence;
             if (sample_memory && now >= next_sample) {
                 next_sample = now + kMemorySample;
                 if (!memory_fits()) return End::kMemory;
@@ -277,6 +282,11 @@ DriverReply Driver::run(const DriverRequest& request, CancelToken& token, const 
     talk.token = &token;
     talk.sample_memory = true;
     talk.memory_limit = request.memory_limit;
+    const OwnLimits& own = hello_.limits;
+    if (const auto it = own.memory.find(request.verb); it != own.memory.end()) {
+        if (talk.memory_limit.count <= 0 || it->second < talk.memory_limit) talk.memory_limit = it->second;
+    }
+    if (const auto it = own.silence.find(request.verb); it != own.silence.end()) talk.silence = it->second;
     if (request.time_limit.count() > 0) talk.deadline = start + request.time_limit;
     talk.on_cancel = [&] { talk.to_send += cancel_line(id); };
     bool refused = false;
@@ -294,12 +304,14 @@ DriverReply Driver::run(const DriverRequest& request, CancelToken& token, const 
         }
         switch (event.kind) {
             case DriverEvent::Kind::kProgress:
+                talk.last_sign = Clock::now();
                 if (callbacks.progress) callbacks.progress(event.done, event.total);
                 return false;
             case DriverEvent::Kind::kLog:
                 if (callbacks.log) callbacks.log(std::move(event.text));
                 return false;
             case DriverEvent::Kind::kRow:
+                talk.last_sign = Clock::now();
                 refused = callbacks.row && !callbacks.row(std::move(event.text));
                 if (refused) talk.garbage = "protocol error: a row that its verb does not allow";
                 return refused;
@@ -341,9 +353,14 @@ DriverReply Driver::run(const DriverRequest& request, CancelToken& token, const 
             reply.outcome = Outcome::kTimedOut;
             reply.message = "passed its time limit of " + std::to_string(request.time_limit.count() / 1000) + " ms";
             break;
+        case End::kSilence:
+            reply.outcome = Outcome::kTimedOut;
+            reply.message = "told nothing for " + std::to_string(talk.silence.count() / 1000) +
+                            " ms, the limit that its hello names";
+            break;
         case End::kMemory:
             reply.outcome = Outcome::kOutOfMemory;
-            reply.message = "passed its memory limit of " + std::to_string(request.memory_limit.count >> 20) + " MiB";
+            reply.message = "passed its memory limit of " + std::to_string(talk.memory_limit.count >> 20) + " MiB";
             break;
         case End::kGarbage:
             reply.outcome = Outcome::kCrashed;
@@ -359,6 +376,11 @@ DriverReply Driver::run(const DriverRequest& request, CancelToken& token, const 
     reply.log = std::move(log);
     if (reply.driver_lost) process_.reset();
     return reply;
+}
+
+Bytes Driver::resident() const {
+    const auto info = process_ != nullptr ? read_process(process_->pid()) : std::nullopt;
+    return info ? info->resident : Bytes{};
 }
 
 void Driver::stop() {

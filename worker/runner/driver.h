@@ -104,6 +104,8 @@ class Driver {
 
     /// For a row's own share of a request: CPU time so far, and the largest memory sample since the last call.
     Micros cpu() const { return process_ ? process_->cpu() : Micros{0}; }
+    /// Resident memory of the process itself now; 0 when it does not run.
+    Bytes resident() const;
     Bytes take_peak() { return std::exchange(recent_peak_, Bytes{}); }
 
     /// Closes descriptor 3, waits 2 s for the driver to end, then kills. No process is left behind.

@@ -94,11 +94,41 @@ std::vector<protocol::Phase> phases(const JsonValue& object) {
     return result;
 }
 
+OwnLimits own_limits(const JsonValue& object) {
+    OwnLimits result;
+    const auto positive = [](const JsonValue& value) {
+        if (!value.is_number() || !(value.number() > 0) || value.number() > 1e6) {
+            throw Malformed{"'limits' holds something that is not a number in (0, 1000000]"};
+        }
+        return value.number();
+    };
+    const JsonValue limits = member(object, "limits");
+    if (!limits) return result;
+    if (!limits.is_object()) throw Malformed{"'limits' is not an object"};
+    const auto mib = [&](const JsonValue& value) {
+        return Bytes{static_cast<std::int64_t>(positive(value) * (1 << 20))};
+    };
+    const auto check_verb = [](const std::string& verb) {
+        if (!parse_task_kind(verb)) throw Malformed{"'limits' names an unknown verb '" + verb + "'"};
+    };
+    each_member(limits, "silence_s", [&](const std::string& verb, const JsonValue& value) {
+        check_verb(verb);
+        result.silence[verb] = Micros{static_cast<std::int64_t>(positive(value) * 1e6)};
+    });
+    each_member(limits, "memory_mib", [&](const std::string& verb, const JsonValue& value) {
+        check_verb(verb);
+        result.memory[verb] = mib(value);
+    });
+    if (const JsonValue idle = member(limits, "idle_memory_mib")) result.idle_memory = mib(idle);
+    return result;
+}
+
 DriverHello hello(const JsonValue& object) {
     if (integer(object, "protocol") != 1) throw Malformed{"'protocol' is not 1, the version that this worker speaks"};
     DriverHello result;
     result.toolchain = text(object, "toolchain");
     result.version = text(object, "version");
+    result.limits = own_limits(object);
     if (result.toolchain.empty()) throw Malformed{"'toolchain' is missing"};
     each_member(object, "files", [&](const std::string& name, const JsonValue& entry) {
         if (!entry.is_object()) throw Malformed{"'files' holds something that is not an object"};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,9 +28,17 @@ struct HelloCapability {
     std::vector<std::string> uses;  ///< names of file groups
 };
 
+/// What a driver says that its own healthy requests stay below: these only tighten the limits that a request has.
+struct OwnLimits {
+    std::map<std::string, Micros> silence;  ///< verb → longest time without a row, progress or the end
+    std::map<std::string, Bytes> memory;    ///< verb → resident memory of its tree
+    Bytes idle_memory;                      ///< after a request; above it the driver is replaced. 0: not told
+};
+
 struct DriverHello {
     std::string toolchain;
     std::string version;
+    OwnLimits limits;
     std::vector<FileGroup> groups;
     std::vector<HelloCapability> capabilities;
     std::vector<protocol::Missing> missing;

@@ -49,6 +49,11 @@ Result<UniqueFd> open_output(const std::string& directory, const std::string& re
             if (!S_ISREG(info.st_mode)) {
                 return Error{ErrorKind::kInput, "output '" + relative + "' is not a plain file"};
             }
+            if (info.st_size > kMaxOutput.count) {
+                return Error{ErrorKind::kInput, "output '" + relative + "' has " + std::to_string(info.st_size) +
+                                                    " bytes, more than the " + std::to_string(kMaxOutput.count) +
+                                                    " that an artifact may have"};
+            }
             return next;
         }
         at = std::move(next);

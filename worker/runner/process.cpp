@@ -161,7 +161,7 @@ struct ChildPlan {
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    for (int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2, SIGQUIT}) {
+    for (int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2, SIGQUIT, SIGXFSZ}) {
         ::signal(number, SIG_DFL);
     }
     const auto limit = [](decltype(RLIMIT_CORE) what, rlim_t value) {

@@ -21,7 +21,9 @@ if mode == "garbage-hello":
     events.write("hello?\n")
     events.flush()
     time.sleep(60)
-send(event="hello", protocol=1, toolchain="bad", version="1", files={}, capabilities=[], missing=[])
+limits = {"silence": {"silence_s": {"build": 0.2}}, "bad-limits": {"silence_s": {"build": -1}},
+          "greedy": {"memory_mib": {"build": 64}, "idle_memory_mib": 32}}.get(mode, {})
+send(event="hello", protocol=1, toolchain="bad", version="1", files={}, capabilities=[], missing=[], limits=limits)
 if mode == "ignores-end":
     time.sleep(60)
 for line in os.fdopen(3):
@@ -36,6 +38,14 @@ for line in os.fdopen(3):
                 os.write(1, chunk)
             os.write(1, b"the end\n")
         send(id=me, event="done", result={"pid": os.getpid()}, outputs={}, phases={})
+    elif mode == "silence":
+        for n in range(10):
+            send(id=me, event="row", row={"n": n})
+            time.sleep(0.05)
+        time.sleep(60)
+    elif mode == "greedy":
+        eaten = bytearray(b"x") * (128 << 20)
+        time.sleep(60)
     elif mode == "dies":
         print("about to die")
         sys.stdout.flush()
