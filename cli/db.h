@@ -12,7 +12,7 @@
 #include "storage/miopen/install.h"
 #include "storage/miopen/merge.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
 }
 

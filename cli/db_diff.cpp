@@ -29,7 +29,7 @@ std::string line_of(const Change& change, bool find) {
                                  change.after.empty() ? "-" : change.after);
     }
     const auto side = [](double ms, const std::string& solver) {
-        return ms == 0 ? std::string("-") : fmt::format("{:g} ms {}", ms, solver);
+        return solver.empty() ? std::string("-") : fmt::format("{:g} ms {}", ms, solver);
     };
     std::string line =
         key + side(change.before_ms, change.before_solver) + " -> " + side(change.after_ms, change.after_solver);

@@ -13,7 +13,7 @@ int print(const std::string& text) {
     return fail(Error{ErrorKind::kIo, "standard output cannot be written"});
 }
 
-int print(Json json) {
+int print(const Json& json) {
     Json versioned = {{"version", 1}};
     versioned.update(json);
     return print(versioned.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");

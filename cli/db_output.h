@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the subcommands of `db` share: complete output or an error, and issues for people and machines.
+// What the subcommands of `db` and `kdb` share: complete output or an error, and issues for people and machines.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 /// Writes everything to standard output; the exit code (a full disk is a failure).
 int print(const std::string& text);
 /// With "version": 1 in front. Bytes that are no UTF-8 become U+FFFD.
-int print(Json json);
+int print(const Json& json);
 
 /// [{"severity","file","line","message"}…]
 Json to_json(const miopen::Issues& issues);

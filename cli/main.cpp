@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/db.h"
+#include "cli/kdb.h"
 #include "storage/export.h"
 
 namespace tunefarm::cli {
@@ -168,6 +169,7 @@ int main_checked(int argc, char** argv) {
     add_export(app, commands);
     add_doctor(app, commands);
     add_db(app, commands.chosen);
+    add_kdb(app, commands.chosen);
     add_gc(app, commands);
     add_coordinator(app, commands);
     add_worker(app, commands);

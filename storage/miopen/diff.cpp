@@ -69,8 +69,11 @@ Result<Diff> diff_find(const TuningDb& before, const TuningDb& after, double thr
             ++timed;
         }
         change.kind = Change::Kind::kWithin;
-        if (change.after_ms < change.before_ms * (1 - threshold)) change.kind = Change::Kind::kFaster;
-        if (change.after_ms > change.before_ms * (1 + threshold)) change.kind = Change::Kind::kSlower;
+        // Shipped find-dbs hold times of 0, and one revision of the library measures negative ones: no share of these
+        // is a difference.
+        const double share = change.before_ms > 0 ? threshold * change.before_ms : 0;
+        if (change.after_ms < change.before_ms - share) change.kind = Change::Kind::kFaster;
+        if (change.after_ms > change.before_ms + share) change.kind = Change::Kind::kSlower;
         if (change.kind == Change::Kind::kWithin && !change.solver_changed) {
             ++result.equal;
             result.identical += old->items == now->items ? 1 : 0;

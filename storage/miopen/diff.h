@@ -23,9 +23,9 @@ struct Change {
     Kind kind = Kind::kAdded;
     bool solver_changed = false;
     std::string key;
-    std::string before_solver;  ///< perf-db: the row's solver
+    std::string before_solver;  ///< perf-db: the row's solver; find-db: empty where the key is not there
     std::string after_solver;
-    double before_ms = 0;  ///< 0: not there
+    double before_ms = 0;
     double after_ms = 0;
     std::string before;  ///< perf-db: the parameters
     std::string after;

@@ -145,6 +145,26 @@ class MiopenDb(FarmTest):
         bad = self.write("bad.txt", "conv -n 1\nconv -n 1;reboot\n")
         self.assertIn("bad.txt:2: error: conv: --batchsize", self.db("problems", bad, rc=1).err)
 
+    def test_a_kernel_dbs_manifest_lists_its_kernels(self):
+        rows = [("conv.s.o", f" -Wa,-defsym,n={n} -Wa,-defsym,c={c} -Wa,-defsym,s={n * c} -mcpu=gfx906", b"object", None)
+                for n in range(1, 9) for c in (3, 64)]
+        kernels = self.kernels("gfx906.kdb", rows)
+        manifest = self.path("gfx906.mkm")
+        made = tunefarm("kdb", "manifest", kernels, "--out", manifest, "--library", "MIOpen 3.3.0")
+        self.assertEqual(made.rc, 0, made)
+        self.assertIn("16 kernels, 1 templates", made.out)
+        listed = tunefarm("kdb", "list", kernels)
+        self.assertEqual(len(listed.out.splitlines()), 16, listed)
+        self.assertEqual(tunefarm("kdb", "list", manifest).out, listed.out)
+        text = self.read("gfx906.mkm").decode()
+        evil = self.write("evil.mkm", text.replace("template: conv.s", "template: ../conv.s"))
+        ended = tunefarm("kdb", "list", evil)
+        self.assertEqual(ended.rc, 2, ended)
+        self.assertIn("evil.mkm:6: the source file's name has a path", ended.err)
+        again = tunefarm("kdb", "manifest", kernels, "--out", manifest, "--library", "two\nlines")
+        self.assertEqual(again.rc, 2, again)
+        self.assertEqual(self.read("gfx906.mkm").decode(), text, "a refused manifest is not written")
+
     def test_bad_input_changes_nothing(self):
         out = self.write("gfx942130.db", "precious")
         packed = bz2.compress(PERF.encode() * 100)

@@ -104,6 +104,15 @@ TEST(MiopenDiff, EachKindOfChangeIsSeen) {
     EXPECT_NEAR(result->time_ratio, 1.0005, 0.0005);
 }
 
+TEST(MiopenDiff, ADatabaseWithNegativeAndZeroTimesEqualsItself) {
+    const TuningDb db = find_db("db", "a=S:-0.05,0,x\nb=S:0.0,0,x\nc=S:1,0,x\n");
+    const Result<Diff> result = diff(db, db, 0.05);
+    ASSERT_TRUE(result.ok());
+    EXPECT_TRUE(result->changes.empty());
+    EXPECT_EQ(result->identical, 3);
+    EXPECT_EQ(result->time_ratio, 1);
+}
+
 TEST(MiopenDiff, PerfRowsAreComparedByParameters) {
     const TuningDb before = parse_text(DbKind::kPerf, "before", "a=S:1;T:2\nb=S:1\n");
     const TuningDb after = parse_text(DbKind::kPerf, "after", "a=S:1;T:3;U:4\n");
