@@ -79,6 +79,10 @@ std::string explanation(const std::string& text) {
             }
         }
     }
+    for (const json& campaign : answer.at("unfinished")) {
+        out += fmt::format("campaign {} ({})\n  waits for workers with exactly the toolchains that it was begun with\n",
+                           campaign.at("id").get<std::int64_t>(), campaign.at("name").get<std::string>());
+    }
     if (const auto left_out = answer.at("left_out").get<std::int64_t>(); left_out > 0) {
         out += fmt::format("{} more; name a step and a kind to see them\n", left_out);
     }

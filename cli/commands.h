@@ -73,6 +73,26 @@ struct ExplainOptions {
 };
 int explain(const ExplainOptions& options);
 
+struct SubmitOptions {
+    std::vector<std::string> configs;
+    std::string directory;
+    std::vector<std::string> targets;
+    bool build_only = false;
+    std::string name;
+    std::int32_t priority = 0;
+    bool wait = false;
+};
+int submit(const SubmitOptions& options);
+
+struct RetryOptions {
+    std::string directory = "tunefarm-out";
+    std::int64_t campaign = 0;  ///< 0: the latest
+    bool forget = false;
+    std::uint32_t jobs = 0;  ///< as in RunOptions, without a coordinator
+    std::vector<std::string> drivers;
+};
+int retry(const RetryOptions& options);
+
 struct CancelOptions {
     std::string directory = "tunefarm-out";
     std::int64_t campaign = 0;  ///< 0: the only one

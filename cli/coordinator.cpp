@@ -76,10 +76,11 @@ Status serve(server::Server& server, const std::string& directory) {
     std::set<CampaignId> running;
     while (g_stop == 0) {
         TUNEFARM_TRY(server.turn(milliseconds(100)));
-        for (const CampaignId id : server.taken_up()) {
-            std::printf("campaign %ld goes on where it stopped\n", id.value());
+        for (const server::Submitted& begun : server.take_begun()) {
+            std::printf("campaign %ld %s\n", begun.campaign.value(),
+                        begun.resumed ? "goes on where it stopped" : "begins");
             std::fflush(stdout);
-            running.insert(id);
+            running.insert(begun.campaign);
         }
         for (auto it = running.begin(); it != running.end();) {
             if (server.core().state(*it) <= schedule::CampaignState::kRunning) {

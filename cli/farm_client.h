@@ -24,6 +24,7 @@ class FarmClient {
     Result<std::string> ask(const decltype(protocol::ClientRequest::what)& what,
                             std::chrono::milliseconds patience = std::chrono::seconds(20));
     const server::CoordinatorPlace& place() const { return place_; }
+    const protocol::Context& context() const { return context_; }
 
   private:
     FarmClient(protocol::Context context, protocol::ClientSocket socket, server::CoordinatorPlace place)

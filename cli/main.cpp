@@ -21,6 +21,8 @@ struct Commands {
     WorkerOptions worker;
     ExplainOptions explain;
     CancelOptions cancel;
+    SubmitOptions submit;
+    RetryOptions retry;
     ExportOptions export_table;
     DoctorOptions doctor;
     GcOptions gc;
@@ -48,7 +50,8 @@ void add_run(CLI::App& app, Commands& commands) {
 
 void add_coordinator(CLI::App& app, Commands& commands) {
     CLI::App* sub = app.add_subcommand(
-        "coordinator", "Go on with DIR's unfinished campaigns, with workers that you start; ends by Ctrl-C or SIGTERM");
+        "coordinator",
+        "Serve submitted and unfinished campaigns of DIR, with workers that you start, until Ctrl-C or SIGTERM");
     CoordinatorOptions& options = commands.coordinator;
     sub->add_option("DIR", options.directory, "what `run --out DIR` wrote")->capture_default_str();
     sub->add_option("--listen", options.listen,
@@ -99,6 +102,39 @@ void add_cancel(CLI::App& app, Commands& commands) {
     sub->add_option("DIR", options.directory, "directory of the farm")->capture_default_str();
     sub->add_option("--campaign", options.campaign, "campaign id (default: the only unfinished one)");
     sub->callback([&commands] { commands.chosen = [&commands] { return cancel(commands.cancel); }; });
+}
+
+void add_submit(CLI::App& app, Commands& commands) {
+    CLI::App* sub = app.add_subcommand("submit", "Give the configs to the coordinator that runs in a directory");
+    SubmitOptions& options = commands.submit;
+    sub->add_option("CONFIG", options.configs, "benchmark configs (TensileLite YAML)")->required();
+    sub->add_option("--to", options.directory, "directory of a farm whose coordinator runs")->required();
+    sub->add_option("--target", options.targets, "targets, such as x86-64,gfx950 (default: the first device's)")
+        ->delimiter(',');
+    sub->add_flag("--build-only", options.build_only, "build everything, measure nothing");
+    sub->add_option("--name", options.name, "name of the campaign (default: the config's file name)");
+    sub->add_option("--priority", options.priority, "higher first, at once: before what other campaigns still wait for")
+        ->capture_default_str()
+        ->check(CLI::Range(-1000, 1000));
+    sub->add_flag("--wait", options.wait,
+                  "until it has ended, with the exit code of `run`; Ctrl-C leaves the campaign running");
+    sub->callback([&commands] { commands.chosen = [&commands] { return submit(commands.submit); }; });
+}
+
+void add_retry(CLI::App& app, Commands& commands) {
+    CLI::App* sub = app.add_subcommand(
+        "retry",
+        "Go on with a campaign that failed or was cancelled: its failed and cancelled steps are repeated. What ended "
+        "well is kept: builds come from the cache, finished measurements stay. Crashes, time-outs and out-of-memory "
+        "are executed again; a failure that is a confirmed fact of its input is only with --forget");
+    RetryOptions& options = commands.retry;
+    sub->add_option("DIR", options.directory, "directory of the farm")->capture_default_str();
+    sub->add_option("--campaign", options.campaign, "campaign id (default: the latest)");
+    sub->add_flag("--forget", options.forget, "drop the cached failures of its actions: they are executed again");
+    sub->add_option("--jobs", options.jobs, "CPU slots, where no coordinator runs (default: usable CPUs)")
+        ->check(CLI::Range(1U, 4096U));
+    sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM, where no coordinator runs");
+    sub->callback([&commands] { commands.chosen = [&commands] { return retry(commands.retry); }; });
 }
 
 void add_export(CLI::App& app, Commands& commands) {
@@ -166,6 +202,8 @@ int main_checked(int argc, char** argv) {
     add_reading(app, commands, "logs", "Show what failed attempts said", logs);
     add_explain(app, commands);
     add_cancel(app, commands);
+    add_submit(app, commands);
+    add_retry(app, commands);
     add_export(app, commands);
     add_doctor(app, commands);
     add_db(app, commands.chosen);

@@ -28,6 +28,27 @@ void write(wire::ClientRequest::Builder root, const CampaignProgress& m) {
     root.initProgress().setId(m.campaign.value());
 }
 
+void write(wire::ClientRequest::Builder root, const SubmitCampaign& m) {
+    auto out = root.initSubmit();
+    out.setName(text_of(m.name));
+    auto targets = out.initTargets(static_cast<unsigned>(m.targets.size()));
+    for (unsigned i = 0; i < m.targets.size(); ++i) targets.set(i, text_of(m.targets[i]));
+    out.setBuildOnly(m.build_only);
+    out.setPriority(m.priority);
+    wire::write_list(
+        m.configs, [&](unsigned n) { return out.initConfigs(n); },
+        [](wire::SubmittedConfig::Builder to, const SubmitCampaign::Config& from) {
+            to.setPath(text_of(from.path));
+            to.setContent(wire::data_of(from.content));
+        });
+}
+
+void write(wire::ClientRequest::Builder root, const RetryCampaign& m) {
+    auto out = root.initRetry();
+    out.setCampaign(m.campaign.value());
+    out.setForget(m.forget);
+}
+
 // ---- reading ----
 
 CampaignId read_campaign(std::int64_t id) {
@@ -55,6 +76,20 @@ ExplainTasks read(wire::ClientRequest::Explain::Reader in) {
     return out;
 }
 
+SubmitCampaign read(wire::ClientRequest::Submit::Reader in) {
+    SubmitCampaign out;
+    out.name = wire::read_text(in.getName(), kMaxName, "name");
+    out.targets = wire::read_list(in.getTargets(), kMaxTargets, "targets",
+                                  [](capnp::Text::Reader text) { return wire::read_text(text, kMaxName, "target"); });
+    out.build_only = in.getBuildOnly();
+    out.priority = in.getPriority();
+    out.configs = wire::read_list(in.getConfigs(), kMaxConfigs, "configs", [](auto from) {
+        return SubmitCampaign::Config{wire::read_text(from.getPath(), kMaxName, "path"),
+                                      wire::read_digest(from.getContent(), "content")};
+    });
+    return out;
+}
+
 ClientRequest read(wire::ClientRequest::Reader in) {
     ClientRequest out;
     out.request = in.getRequest();
@@ -63,6 +98,10 @@ ClientRequest read(wire::ClientRequest::Reader in) {
         case wire::ClientRequest::CANCEL: out.what = CancelCampaign{read_campaign(in.getCancel().getId())}; return out;
         case wire::ClientRequest::PROGRESS:
             out.what = CampaignProgress{read_campaign(in.getProgress().getId())};
+            return out;
+        case wire::ClientRequest::SUBMIT: out.what = read(in.getSubmit()); return out;
+        case wire::ClientRequest::RETRY:
+            out.what = RetryCampaign{read_campaign(in.getRetry().getCampaign()), in.getRetry().getForget()};
             return out;
     }
     wire::refuse(ErrorKind::kUnsupported, "unknown request " + std::to_string(static_cast<unsigned>(in.which())) +

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/result.h"
 #include "base/types.h"
@@ -36,9 +37,31 @@ struct CampaignProgress {
     bool operator==(const CampaignProgress&) const = default;
 };
 
+/// A campaign, as `run` would begin it. The configs' bytes are in the coordinator's artifact store already.
+struct SubmitCampaign {
+    struct Config {
+        std::string path;
+        Digest content;
+        bool operator==(const Config&) const = default;
+    };
+    std::string name;
+    std::vector<std::string> targets;  ///< none: the first connected device's
+    bool build_only = false;
+    std::int32_t priority = 0;
+    std::vector<Config> configs;
+    bool operator==(const SubmitCampaign&) const = default;
+};
+
+/// The failed and cancelled steps of an ended campaign wait again, and it goes on.
+struct RetryCampaign {
+    CampaignId campaign;  ///< none: the latest
+    bool forget = false;  ///< failures of its actions are not answered from the cache any more
+    bool operator==(const RetryCampaign&) const = default;
+};
+
 struct ClientRequest {
     std::uint64_t request = 0;
-    std::variant<ExplainTasks, CancelCampaign, CampaignProgress> what;
+    std::variant<ExplainTasks, CancelCampaign, CampaignProgress, SubmitCampaign, RetryCampaign> what;
     bool operator==(const ClientRequest&) const = default;
 };
 

@@ -31,6 +31,9 @@ inline constexpr std::size_t kMaxInputs = 8192;
 inline constexpr std::size_t kMaxOutputs = 8192;
 inline constexpr std::size_t kMaxPhases = 256;
 inline constexpr std::size_t kMaxIdleReasons = 64;
+/// One submission.
+inline constexpr std::size_t kMaxConfigs = 4096;
+inline constexpr std::size_t kMaxTargets = 256;
 
 /// Artifact socket: bytes of content in one chunk, digests in one FindMissing, one frame.
 inline constexpr std::uint32_t kChunk = 512U << 10;

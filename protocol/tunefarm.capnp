@@ -245,10 +245,27 @@ struct ClientRequest {
     explain @1 :Explain;
     cancel @2 :Campaign;
     progress @3 :Campaign;
+    submit @4 :Submit;
+    retry @5 :Retry;
   }
 
   struct Campaign {
     id @0 :Int64;
+  }
+
+  struct Submit {
+    name @0 :Text;
+    # Empty: the first connected device's.
+    targets @1 :List(Text);
+    buildOnly @2 :Bool;
+    priority @3 :Int32;
+    configs @4 :List(SubmittedConfig);
+  }
+
+  struct Retry {
+    # 0: the latest.
+    campaign @0 :Int64;
+    forget @1 :Bool;
   }
 
   struct Explain {
@@ -259,6 +276,13 @@ struct ClientRequest {
     kind @2 :Int32 = -1;
     index @3 :Int32 = -1;
   }
+}
+
+struct SubmittedConfig {
+  # For messages and as part of the campaign's key; nobody opens it.
+  path @0 :Text;
+  # The file's bytes are an artifact.
+  content @1 :Digest;
 }
 
 struct ClientReply {

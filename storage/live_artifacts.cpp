@@ -18,7 +18,8 @@ Result<std::vector<Digest>> live_artifacts(Database& db, const LiveOptions& opti
         "  UNION SELECT action FROM task WHERE action IS NOT NULL AND step IS NULL"
         "    AND campaign IN (SELECT id FROM live_campaign)) "
         "SELECT normalised FROM config WHERE campaign IN (SELECT id FROM live_campaign) "
-        "UNION SELECT content FROM config WHERE campaign IN (SELECT id FROM live_campaign) "
+        "UNION SELECT content FROM config WHERE campaign IN (SELECT id FROM live_campaign) OR campaign IN "
+        "  (SELECT id FROM campaign WHERE state IN ('failed', 'cancelled')) "  // may be retried
         "UNION SELECT document FROM live_step "
         "UNION SELECT digest FROM action_output WHERE action IN (SELECT action FROM live_task) "
         "UNION SELECT digest FROM step_file WHERE step IN (SELECT id FROM live_step) ";

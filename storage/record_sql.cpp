@@ -44,7 +44,7 @@ std::string upsert(const std::string& table, std::initializer_list<const char*> 
 }  // namespace
 
 struct RecordApplier::Statements {
-    Statement campaign, pin, config, step, gate, kernel, solution, problem, task, action, output, attempt, log, worker,
+    Statement campaign, pin, forget, config, step, gate, kernel, solution, problem, task, action, output, attempt, log, worker,
         account, account_clear, account_part, measurement, sample, conclusion, file;
 
     Status apply(const CampaignRecord& r) {
@@ -59,6 +59,8 @@ struct RecordApplier::Statements {
     }
 
     Status apply(const PinRecord& r) { return pin.bind(1, r.campaign.value()).bind(2, number(r.pinned)).run(); }
+
+    Status apply(const ForgetRecord& r) { return forget.bind(1, r.campaign.value()).run(); }
 
     Status apply(const ConfigRecord& r) {
         config.bind(1, r.id.value()).bind(2, r.campaign.value()).bind(3, r.path).bind(4, r.toolchain);
@@ -193,6 +195,9 @@ Result<RecordApplier> RecordApplier::create(Database& db) {
         {&s->campaign,
          upsert("campaign", {"id", "name", "state", "key", "options", "created_us", "ended_us", "lower_bound_s"}, 1)},
         {&s->pin, "UPDATE campaign SET pinned=?2 WHERE id=?1"},
+        {&s->forget,
+         "UPDATE action SET cacheable=0 WHERE outcome<>0 AND cacheable AND id IN "
+         "(SELECT action FROM task WHERE campaign=?1 AND action IS NOT NULL)"},
         {&s->config, upsert("config", {"id", "campaign", "path", "toolchain", "content", "normalised"}, 1)},
         {&s->step, upsert("step",
                           {"id", "campaign", "config", "unit", "target", "problem", "group_name", "cache_key",

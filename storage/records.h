@@ -209,8 +209,13 @@ struct PinRecord {
     bool pinned = true;
 };
 
+/// Failures of the campaign's actions answer no request any more: whoever wants them has them executed again.
+struct ForgetRecord {
+    CampaignId campaign;
+};
+
 using Record = std::variant<CampaignRecord, ConfigRecord, StepRecord, GateRecord, KernelRecord, SolutionRecord,
                             ProblemRecord, TaskRecord, ActionRecord, ActionOutputRecord, AttemptRecord, WorkerRecord,
-                            AccountRecord, MeasurementRecord, SampleRecord, ResultRecord, StepFileRecord, PinRecord>;
+                            AccountRecord, MeasurementRecord, SampleRecord, ResultRecord, StepFileRecord, PinRecord, ForgetRecord>;
 
 }  // namespace tunefarm::storage

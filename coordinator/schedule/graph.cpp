@@ -218,6 +218,14 @@ void Graph::end(Step& step, StepEnd how, const std::string& message) {
     }
 }
 
+void Graph::remove(CampaignId id) {
+    std::erase_if(ready_, [&](const ReadyTask& task) { return task.campaign == id; });
+    std::erase_if(steps_, [&](const auto& entry) { return entry.second.campaign == id; });
+    std::erase_if(configs_, [&](const auto& entry) { return entry.second == id; });
+    building_.erase(id);
+    campaigns_.erase(id);
+}
+
 void Graph::cancel(CampaignId id) {
     Campaign& campaign = campaigns_.at(id);
     campaign.cancelled = true;

@@ -67,6 +67,8 @@ class Graph {
     void task_ended(StepId step, TaskKind kind, bool ok, const std::string& message);
     /// Nothing of the campaign becomes ready any more.
     void cancel(CampaignId campaign);
+    /// Nothing is known of the campaign any more, so that it can be added again with the same steps.
+    void remove(CampaignId campaign);
 
     /// Tasks that became ready since the last call, builds excepted.
     std::vector<ReadyTask> take_ready();

@@ -147,6 +147,12 @@ TaskId Campaigns::task_id(const ReadyTask& task) const {
     return TaskId{};
 }
 
+void Campaigns::remove(CampaignId id) {
+    std::erase_if(steps_, [&](const auto& entry) { return entry.second.record.campaign == id; });
+    std::erase_if(configs_, [&](const auto& entry) { return entry.second.campaign == id; });
+    campaigns_.erase(id);
+}
+
 std::vector<CampaignId> Campaigns::running() const {
     std::vector<CampaignId> out;
     for (const auto& [id, campaign] : campaigns_) {

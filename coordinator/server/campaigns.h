@@ -77,6 +77,9 @@ class Campaigns {
     Status add(CampaignId id, const CampaignRequest& request, const storage::OpenCampaign* resume, Instant now,
                std::vector<storage::Record>& out);
 
+    /// Forgets a campaign that has ended, so that it can be added again.
+    void remove(CampaignId id);
+
     /// The action that a ready task needs, without its fingerprint. A measurement that an earlier process completed has
     /// none: it is reported to the graph here, and nullopt is returned.
     Result<std::optional<ActionDraft>> draft(const schedule::ReadyTask& task, std::vector<storage::Record>& out);

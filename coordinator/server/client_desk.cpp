@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "coordinator/server/client_desk.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "coordinator/plan/normalised.h"
+#include "coordinator/server/targets.h"
 #include "protocol/limits.h"
 
 namespace tunefarm::server {
@@ -27,12 +31,14 @@ bool runs(const Core& core, CampaignId campaign) {
 }
 
 /// The campaign that is meant; none named: the only one that runs.
-Result<CampaignId> chosen(const Core& core, CampaignId named) {
+Result<CampaignId> chosen(const Desk& desk, CampaignId named) {
+    const auto waiting = desk.submissions.waiting();
     if (named.valid()) {
-        if (!runs(core, named)) return unknown(named);
+        if (!runs(desk.core, named) && !waiting.contains(named)) return unknown(named);
         return named;
     }
-    const std::vector<CampaignId> running = core.campaigns().running();
+    std::vector<CampaignId> running = desk.core.campaigns().running();
+    for (const auto& [id, name] : waiting) running.push_back(id);
     if (running.empty()) return Error{ErrorKind::kNotFound, "no campaign is running"};
     if (running.size() == 1) return running.front();
     std::string ids;
@@ -45,11 +51,17 @@ bool asked_for(const protocol::ExplainTasks& ask, const Explanation& entry, cons
     return (!ask.step || *ask.step == place.step) && (!ask.index || *ask.index == entry.index || entry.count > 1);
 }
 
-Result<json> explain(const Core& core, const protocol::ExplainTasks& ask, Instant now) {
+Result<json> explain(const Desk& desk, const protocol::ExplainTasks& ask, Instant now) {
+    const Core& core = desk.core;
+    json waiting = json::array();
+    for (const auto& [id, name] : desk.submissions.waiting()) {
+        if (ask.campaign.valid() && ask.campaign != id) continue;
+        waiting.push_back({{"id", id.value()}, {"name", name}});
+    }
     std::vector<CampaignId> wanted = core.campaigns().running();
     if (ask.campaign.valid()) {
-        if (!runs(core, ask.campaign)) return unknown(ask.campaign);
-        wanted = {ask.campaign};
+        if (!runs(core, ask.campaign) && waiting.empty()) return unknown(ask.campaign);
+        std::erase_if(wanted, [&](CampaignId id) { return id != ask.campaign; });
     }
     json campaigns = json::array();
     std::size_t size = 0;
@@ -77,13 +89,48 @@ Result<json> explain(const Core& core, const protocol::ExplainTasks& ask, Instan
         campaigns.push_back(
             {{"id", id.value()}, {"name", core.campaigns().record(id)->name}, {"tasks", std::move(tasks)}});
     }
-    return json{
-        {"version", 1}, {"workers", core.workers()}, {"campaigns", std::move(campaigns)}, {"left_out", left_out}};
+    return json{{"version", 1},
+                {"workers", core.workers()},
+                {"campaigns", std::move(campaigns)},
+                {"unfinished", std::move(waiting)},
+                {"left_out", left_out}};
 }
 
-Result<json> cancel(Core& core, const protocol::CancelCampaign& ask, Instant now) {
-    TUNEFARM_ASSIGN(const CampaignId id, chosen(core, ask.campaign));
-    core.cancel(id, now);
+Result<json> cancel(const Desk& desk, const protocol::CancelCampaign& ask, Instant now) {
+    TUNEFARM_ASSIGN(const CampaignId id, chosen(desk, ask.campaign));
+    if (desk.submissions.waiting().contains(id)) {
+        TUNEFARM_TRY(desk.submissions.cancel_waiting(id, now));
+    } else {
+        desk.core.cancel(id, now);
+    }
+    return json{{"version", 1}, {"campaign", id.value()}};
+}
+
+Result<json> submit(const Desk& desk, const protocol::SubmitCampaign& ask, Instant now) {
+    if (ask.configs.empty()) return Error{ErrorKind::kInput, "a campaign needs a config"};
+    CampaignRequest request;
+    request.name = ask.name;
+    request.build_only = ask.build_only;
+    request.priority = ask.priority;
+    for (const protocol::SubmitCampaign::Config& from : ask.configs) {
+        auto bytes = desk.artifacts.get(from.content);
+        if (!bytes.ok()) return bytes.error().in(from.path);
+        TUNEFARM_ASSIGN(plan::Config config, plan::parse_config(*bytes, from.path));
+        std::string normalised = plan::normalised_json(config);
+        request.configs.push_back({std::move(config), std::move(normalised), std::move(bytes).value()});
+    }
+    std::vector<std::string> notes;
+    TUNEFARM_TRY(choose_targets(desk.core, ask.targets, request, notes));
+    TUNEFARM_ASSIGN(const Submitted submitted, desk.submissions.submit(std::move(request), now));
+    return json{{"version", 1},
+                {"campaign", submitted.campaign.value()},
+                {"resumed", submitted.resumed},
+                {"joined", submitted.joined},
+                {"notes", std::move(notes)}};
+}
+
+Result<json> retry(const Desk& desk, const protocol::RetryCampaign& ask) {
+    TUNEFARM_ASSIGN(const CampaignId id, desk.submissions.retry(ask.campaign, ask.forget));
     return json{{"version", 1}, {"campaign", id.value()}};
 }
 
@@ -108,14 +155,17 @@ Result<json> progress(const Core& core, const protocol::CampaignProgress& ask) {
 }  // namespace
 
 bool changes(const protocol::ClientRequest& request) {
-    return std::holds_alternative<protocol::CancelCampaign>(request.what);
+    return !std::holds_alternative<protocol::ExplainTasks>(request.what) &&
+           !std::holds_alternative<protocol::CampaignProgress>(request.what);
 }
 
-protocol::ClientReply answer(Core& core, const protocol::ClientRequest& request, Instant now) {
+protocol::ClientReply answer(const Desk& desk, const protocol::ClientRequest& request, Instant now) {
     Result<json> result = Error{};
-    if (const auto* ask = std::get_if<protocol::ExplainTasks>(&request.what)) result = explain(core, *ask, now);
-    if (const auto* ask = std::get_if<protocol::CancelCampaign>(&request.what)) result = cancel(core, *ask, now);
-    if (const auto* ask = std::get_if<protocol::CampaignProgress>(&request.what)) result = progress(core, *ask);
+    if (const auto* ask = std::get_if<protocol::ExplainTasks>(&request.what)) result = explain(desk, *ask, now);
+    if (const auto* ask = std::get_if<protocol::CancelCampaign>(&request.what)) result = cancel(desk, *ask, now);
+    if (const auto* ask = std::get_if<protocol::CampaignProgress>(&request.what)) result = progress(desk.core, *ask);
+    if (const auto* ask = std::get_if<protocol::SubmitCampaign>(&request.what)) result = submit(desk, *ask, now);
+    if (const auto* ask = std::get_if<protocol::RetryCampaign>(&request.what)) result = retry(desk, *ask);
     protocol::ClientReply reply;
     reply.request = request.request;
     reply.ok = result.ok();

@@ -72,7 +72,8 @@ class Core {
     /// Call at least once per heartbeat: heartbeats out, silent workers lost.
     void tick(Instant now);
 
-    /// `resume`: the unfinished campaign of this key, if there is one.
+    /// `resume`: the unfinished campaign of this key, if there is one; not one that runs here. One that had ended here
+    /// begins anew, with the ids that it had.
     Result<CampaignId> submit(const CampaignRequest& request, const storage::OpenCampaign* resume, Instant now);
     void cancel(CampaignId campaign, Instant now);
     /// Campaigns that run become "interrupted"; workers are told to stop (or to finish what runs).
@@ -163,6 +164,8 @@ class Core {
 
     // actions
     void pump(Instant now);
+    /// What only this campaign wants is stopped.
+    void withdraw(CampaignId campaign, Instant now);
     void request(const Requester& task);
     bool bind(ActionDraft& draft);
     bool answer_from_cache(const Requester& task, const Digest& key, ActionId& id, std::uint32_t& attempts);

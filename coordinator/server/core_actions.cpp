@@ -69,6 +69,12 @@ Core::Core(CoreOptions options, Transport& transport, Journal& journal, Memory& 
 
 Result<CampaignId> Core::submit(const CampaignRequest& request, const storage::OpenCampaign* resume, Instant now) {
     const CampaignId id = resume != nullptr ? resume->record.id : ids_.take(ids_.last.campaign);
+    if (campaigns_.record(id) != nullptr) {
+        // It had ended in this process. Steps that failed may have left work behind that still runs.
+        withdraw(id, now);
+        graph_.remove(id);
+        campaigns_.remove(id);
+    }
     sums_[id] = Sums{};
     TUNEFARM_TRY(campaigns_.add(id, request, resume, now, records_));
     pump(now);
@@ -77,6 +83,11 @@ Result<CampaignId> Core::submit(const CampaignRequest& request, const storage::O
 
 void Core::cancel(CampaignId campaign, Instant now) {
     graph_.cancel(campaign);
+    withdraw(campaign, now);
+    pump(now);
+}
+
+void Core::withdraw(CampaignId campaign, Instant now) {
     unbound_.erase(campaign);
     std::erase_if(parked_, [&](const Parked& parked) { return parked.task.campaign == campaign; });
     for (auto it = live_.begin(); it != live_.end();) {
@@ -104,7 +115,6 @@ void Core::cancel(CampaignId campaign, Instant now) {
         ++it;
         dissolve(id, action);
     }
-    pump(now);
 }
 
 void Core::pump(Instant now) {

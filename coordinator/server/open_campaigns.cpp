@@ -9,6 +9,14 @@ namespace tunefarm::server {
 
 using nlohmann::json;
 
+namespace {
+
+std::string name_of(const storage::OpenCampaign& campaign) {
+    return "campaign " + std::to_string(campaign.record.id.value());
+}
+
+}  // namespace
+
 Result<CampaignRequest> request_of(const storage::OpenCampaign& open, Artifacts& artifacts) {
     CampaignRequest request;
     request.name = open.record.name;
@@ -48,6 +56,35 @@ std::vector<storage::Record> cancelled(const storage::OpenCampaign& campaign, In
     storage::CampaignRecord record = campaign.record;
     record.state = "cancelled";
     record.ended = now;
+    out.emplace_back(std::move(record));
+    return out;
+}
+
+Result<std::vector<storage::Record>> reopened(const storage::OpenCampaign& campaign) {
+    const std::string& state = campaign.record.state;
+    if (campaign.record.ended == Instant{}) {
+        return Error{ErrorKind::kInput, name_of(campaign) + " has not ended: it is " + state};
+    }
+    if (state != "failed" && state != "cancelled") {
+        return Error{ErrorKind::kInput, name_of(campaign) + " is " + state + ": nothing of it has to be repeated"};
+    }
+    std::vector<storage::Record> out;
+    for (storage::StepRecord step : campaign.steps) {
+        if (step.end != StepEnd::kFailed && step.end != StepEnd::kCancelled) continue;
+        step.state = "waiting";
+        step.end = StepEnd::kNone;
+        step.message.clear();
+        out.emplace_back(std::move(step));
+    }
+    for (storage::TaskRecord task : campaign.tasks) {
+        if (task.state != "failed" && task.state != "cancelled") continue;
+        task.state = "waiting";
+        task.action = ActionId{};
+        out.emplace_back(std::move(task));
+    }
+    storage::CampaignRecord record = campaign.record;
+    record.state = "interrupted";
+    record.ended = Instant{};
     out.emplace_back(std::move(record));
     return out;
 }

@@ -17,4 +17,8 @@ Result<CampaignRequest> request_of(const storage::OpenCampaign& open, Artifacts&
 /// Ends a campaign that nobody works on.
 std::vector<storage::Record> cancelled(const storage::OpenCampaign& campaign, Instant now);
 
+/// An ended campaign is unfinished again: its failed and cancelled steps and tasks wait. kInput: it has not ended, or
+/// there is nothing to repeat.
+Result<std::vector<storage::Record>> reopened(const storage::OpenCampaign& campaign);
+
 }  // namespace tunefarm::server

@@ -13,7 +13,7 @@
 #include "coordinator/server/client_desk.h"
 #include "coordinator/server/coordinator_file.h"
 #include "coordinator/server/key_filter.h"
-#include "coordinator/server/open_campaigns.h"
+#include "coordinator/server/submissions.h"
 #include "protocol/artifact_server.h"
 #include "protocol/client_messages.h"
 #include "protocol/codec.h"
@@ -169,13 +169,7 @@ struct Server::Impl {
     std::unique_ptr<DatabaseMemory> memory;
     std::unique_ptr<StoreArtifacts> artifacts;
     std::unique_ptr<Core> core;
-    /// Campaigns that wait for the toolchains that they were begun with.
-    struct Open {
-        storage::OpenCampaign campaign;
-        CampaignRequest request;
-    };
-    std::vector<Open> open;
-    std::vector<CampaignId> taken_up;
+    std::unique_ptr<Submissions> submissions;
     std::unique_ptr<CoordinatorFile> file;
     Instant last_tick;
     bool trouble = false;
@@ -187,8 +181,9 @@ struct Server::Impl {
         std::string frame;
     };
     std::deque<Waiting> replies;
+    /// Requests of this turn: answered when the core's memory shows the newest state.
+    std::vector<std::pair<std::string, protocol::ClientRequest>> asked;
 
-    void take_up_open();
     void handle(const protocol::Incoming& incoming);
     void ask(const std::string& peer, const protocol::ClientRequest& request);
     void send_replies();
@@ -209,14 +204,18 @@ void Server::Impl::handle(const protocol::Incoming& incoming) {
         return;
     }
     if (request != nullptr) {
-        ask(incoming.peer, *request);
+        asked.emplace_back(incoming.peer, *request);
     } else {
         core->message(incoming.peer, std::get<protocol::FromWorker>(*message), wall_clock());
     }
 }
 
 void Server::Impl::ask(const std::string& peer, const protocol::ClientRequest& request) {
-    const protocol::ClientReply reply = answer(*core, request, wall_clock());
+    // What is retried has ended a moment ago, perhaps. A full disk is not waited for: the reply says so.
+    if (std::holds_alternative<protocol::RetryCampaign>(request.what) && writer->health().ok()) {
+        static_cast<void>(writer->flush());
+    }
+    const protocol::ClientReply reply = answer({*core, *submissions, *artifacts}, request, wall_clock());
     // Everything that the request changed has been submitted before this ticket.
     const std::uint64_t ticket = changes(request) ? writer->submit({}) : 0;
     replies.push_back({ticket, peer, protocol::encode(reply)});
@@ -228,19 +227,6 @@ void Server::Impl::send_replies() {
         socket->send(replies.front().peer, replies.front().frame);
         replies.pop_front();
     }
-}
-
-void Server::Impl::take_up_open() {
-    std::erase_if(open, [&](Open& waiting) {
-        auto toolchains = core->fingerprints(waiting.request);
-        if (toolchains == waiting.request.toolchains) return false;
-        waiting.request.toolchains = std::move(toolchains);
-        if (campaign_key(waiting.request) != waiting.campaign.record.key) return false;
-        const auto id = core->submit(waiting.request, &waiting.campaign, wall_clock());
-        if (id.ok()) taken_up.push_back(*id);
-        if (!id.ok()) log::error("campaign " + waiting.request.name + " cannot go on: " + id.error().message);
-        return true;
-    });
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -275,6 +261,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     CoreOptions core;
     core.artifacts_endpoint = impl->artifact_server->endpoint();
     impl->core = std::make_unique<Core>(core, *impl->transport, *impl->journal, *impl->memory, *impl->artifacts, last);
+    impl->submissions = std::make_unique<Submissions>(*impl->core, *impl->reader, *impl->journal, *impl->artifacts);
     TUNEFARM_ASSIGN(impl->file, CoordinatorFile::write(options.directory,
                                                        {impl->socket->endpoint(), impl->artifact_server->endpoint()}));
     return std::unique_ptr<Server>(new Server(std::move(impl)));
@@ -287,32 +274,27 @@ Core& Server::core() {
     return *impl_->core;
 }
 
-Result<Server::Submitted> Server::submit(CampaignRequest request) {
-    request.toolchains = impl_->core->fingerprints(request);
-    TUNEFARM_ASSIGN(const auto open, impl_->reader->find_open_campaign(campaign_key(request)));
-    TUNEFARM_ASSIGN(const CampaignId id,
-                    impl_->core->submit(request, open.has_value() ? &*open : nullptr, wall_clock()));
-    return Submitted{id, open.has_value()};
+Result<Submitted> Server::submit(CampaignRequest request) {
+    return impl_->submissions->submit(std::move(request), wall_clock());
 }
 
 Result<std::vector<std::string>> Server::take_up_open_campaigns() {
-    std::vector<std::string> trouble;
-    TUNEFARM_ASSIGN(const std::vector<CampaignId> ids, impl_->reader->open_campaigns());
-    for (const CampaignId id : ids) {
-        TUNEFARM_ASSIGN(auto open, impl_->reader->campaign(id));
-        auto request = request_of(open, *impl_->artifacts);
-        if (request.ok()) {
-            impl_->open.push_back({std::move(open), std::move(request).value()});
-        } else {
-            trouble.push_back("campaign " + std::to_string(id.value()) + " (" + open.record.name +
-                              ") cannot go on here: " + request.error().message);
-        }
-    }
-    return trouble;
+    return impl_->submissions->take_up_all();
 }
 
-std::vector<CampaignId> Server::taken_up() {
-    return std::exchange(impl_->taken_up, {});
+Result<CampaignId> Server::retry(CampaignId campaign, bool forget) {
+    TUNEFARM_TRY(flush());
+    TUNEFARM_ASSIGN(const CampaignId id, impl_->submissions->retry(campaign, forget));
+    TUNEFARM_TRY(flush());
+    impl_->submissions->resume(wall_clock());
+    if (!impl_->submissions->waiting().contains(id)) return id;
+    return Error{ErrorKind::kInput, "campaign " + std::to_string(id.value()) +
+                                        " was begun with other toolchains than this host has now: run its configs as "
+                                        "a new campaign"};
+}
+
+std::vector<Submitted> Server::take_begun() {
+    return impl_->submissions->take_begun();
 }
 
 Status Server::turn(std::chrono::milliseconds timeout) {
@@ -327,12 +309,13 @@ Status Server::turn(std::chrono::milliseconds timeout) {
     }
     impl_->memory->end_turn();
     impl_->core->committed();
+    for (const auto& [peer, request] : std::exchange(impl_->asked, {})) impl_->ask(peer, request);
     impl_->send_replies();
     const Instant now = wall_clock();
     if (now - impl_->last_tick >= Micros(200'000) || now < impl_->last_tick) {
         impl_->last_tick = now;
         impl_->core->tick(now);
-        impl_->take_up_open();
+        impl_->submissions->resume(now);
     }
     const Status health = impl_->writer->health();
     if (!health.ok() && !impl_->trouble) log::error("the database does not commit: " + health.error().message);

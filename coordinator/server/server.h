@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "coordinator/server/core.h"
+#include "coordinator/server/submissions.h"
 #include "protocol/curve.h"
 #include "storage/writer.h"
 
@@ -52,18 +53,13 @@ class Server {
     const std::string& control_endpoint() const;
     Core& core();
 
-    struct Submitted {
-        CampaignId campaign;
-        bool resumed = false;  ///< an unfinished campaign of the same command goes on
-    };
+    /// As in Submissions, which says more of all four.
     Result<Submitted> submit(CampaignRequest request);
-
-    /// Campaigns of earlier coordinators that have no end are to go on here: each one is submitted by turn() as soon as
-    /// the connected workers offer exactly the toolchains that it was begun with, since with others its steps may hold
-    /// other kernels. Returns why some cannot, as lines for people; those stay as they are.
     Result<std::vector<std::string>> take_up_open_campaigns();
-    /// Submitted by turn() since the last call.
-    std::vector<CampaignId> taken_up();
+    /// The campaign runs on return. kInput also: not with the toolchains that are connected.
+    Result<CampaignId> retry(CampaignId campaign, bool forget);
+    /// Campaigns that began or went on since the last call.
+    std::vector<Submitted> take_begun();
 
     /// One turn of the loop: waits up to `timeout` for messages and commits, then handles all that is there. An error
     /// is final (the database is broken).

@@ -16,7 +16,10 @@ namespace {
 std::vector<std::pair<std::string, ClientRequest>> requests() {
     return {{"client_explain", {1, ExplainTasks{CampaignId{5}, 2, TaskKind::kBuild, 17}}},
             {"client_cancel", {2, CancelCampaign{CampaignId{6}}}},
-            {"client_progress", {3, CampaignProgress{CampaignId{7}}}}};
+            {"client_progress", {3, CampaignProgress{CampaignId{7}}}},
+            {"client_submit",
+             {4, SubmitCampaign{"nightly", {"gfx942", "gfx950"}, true, -3, {{"a.yaml", samples::digest_of(5)}}}}},
+            {"client_retry", {5, RetryCampaign{CampaignId{8}, true}}}};
 }
 
 std::vector<std::pair<std::string, ClientReply>> replies() {
