@@ -131,7 +131,7 @@ class Kernels(FaultyFarm):
         self.drops_itself("die", "crashed", "SIGABRT")
 
     def test_whose_driver_hangs(self):
-        self.drops_itself("hang", "timed out", "told nothing for 1000 ms")
+        self.drops_itself("hang", "timed out", "told nothing for 3000 ms")
 
     def test_whose_driver_speaks_garbage(self):
         self.drops_itself("garbage", "crashed", "this is not JSON")

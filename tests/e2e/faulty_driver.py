@@ -28,6 +28,11 @@ def note(text):
         file.write(f"{text} {os.getpid()}\n")
 
 
+def alive():
+    """What takes long on a busy machine is no silence."""
+    send(id=current["id"], event="progress", done=0, total=1)
+
+
 class Refused(Exception):
     """An error event of this class: 'input', 'environment' or 'internal'."""
 
@@ -61,6 +66,7 @@ def misbehave(what, directory):
         eaten = []
         while True:
             eaten.append(bytearray(b"x") * (16 << 20))
+            alive()
             time.sleep(0.005)
     if what == "leak":
         leak.append(bytearray(b"x") * (96 << 20))
@@ -70,6 +76,7 @@ def misbehave(what, directory):
                 while True:
                     file.write(b"\0" * (1 << 20))
                     file.flush()
+                    alive()
             except OSError as e:
                 raise Refused("environment", f"cannot write: {e.strerror}") from None
     if what == "sparse":
@@ -110,7 +117,7 @@ def misbehave(what, directory):
         with open(os.path.join(HERE, "waits"), "w", encoding="utf-8") as file:
             file.write(str(os.getpid()))
         while not os.path.exists(os.path.join(HERE, "go")):
-            send(id=current["id"], event="progress", done=0, total=1)
+            alive()
             time.sleep(0.02)
     return None
 
@@ -225,7 +232,7 @@ def run(request):
 
 
 def hello():
-    limits = {"silence_s": {"build": 1}, "memory_mib": {"build": 256, "helper": 256}, "idle_memory_mib": 160}
+    limits = {"silence_s": {"build": 3}, "memory_mib": {"build": 256, "helper": 256}, "idle_memory_mib": 160}
     send(event="hello", protocol=1, toolchain="faulty", version="1", missing=[], limits=limits,
          files={"driver": {"files": [os.path.abspath(__file__)], "programs": [], "env": {}}},
          capabilities=[{"verb": verb, "target": "*", "uses": ["driver"]} for verb in
