@@ -247,6 +247,18 @@ Result<std::vector<CampaignId>> StateReader::open_campaigns() {
     return ids;
 }
 
+Result<std::vector<std::string>> StateReader::connected_hosts() {
+    // SQLite takes lost_us from the row that has the maximum.
+    TUNEFARM_ASSIGN(
+        Statement last,
+        state_->db.prepare("SELECT host, max(id), lost_us IS NULL FROM worker GROUP BY host ORDER BY host"));
+    std::vector<std::string> hosts;
+    TUNEFARM_TRY(each(last, [&](const Statement& row) {
+        if (row.integer(2) != 0) hosts.push_back(row.text(0));
+    }));
+    return hosts;
+}
+
 Result<MeasuredProblem> StateReader::measured(StepId step, std::int32_t problem) {
     Database& db = state_->db;
     const ReadTransaction snapshot(db);

@@ -94,6 +94,9 @@ class StateReader {
     /// Any campaign, ended or not; kNotFound.
     Result<OpenCampaign> campaign(CampaignId id);
 
+    /// Hosts whose last worker was connected when the database was last written.
+    Result<std::vector<std::string>> connected_hosts();
+
     Result<MeasuredProblem> measured(StepId step, std::int32_t problem);
 
     /// Attempts of one action that ended ok or by its input, newest first.

@@ -66,6 +66,7 @@ void Scheduler::worker_joined(WorkerId id, WorkerSpec spec) {
         return device.slots > 0 && device.slots >= spec.slots;
     });
     worker.health = health_.state(spec.host);
+    departed_.erase(spec.host);
     worker.spec = std::move(spec);
     total_slots_ += worker.spec.slots;
     Worker& stored = workers_.emplace(id, std::move(worker)).first->second;
@@ -81,18 +82,25 @@ void Scheduler::worker_limits(WorkerId id, std::uint32_t slots, Bytes memory) {
     reopen(id, it->second, it->second.used);
 }
 
-std::vector<ActionId> Scheduler::worker_lost(WorkerId id) {
+std::vector<Scheduler::Lost> Scheduler::worker_lost(WorkerId id, bool died, Instant now) {
     const auto it = workers_.find(id);
     if (it == workers_.end()) return {};
-    std::vector<ActionId> back;
+    std::vector<Lost> back;
+    if (died) departed_[it->second.spec.host] = {it->second.pool, now};
     const std::vector<ActionId> running = it->second.running;
     for (const ActionId action_id : running) {
         Action& action = actions_.at(action_id.value());
         for (std::size_t i = action.runs.size(); i-- > 0;) {
             if (action.runs[i].worker == id) release(action, i);
         }
-        if (action.runs.empty()) enqueue(action);
-        back.push_back(action_id);
+        if (died) ++action.losses;
+        const bool failed = action.losses >= options_.max_losses && action.runs.empty();
+        if (failed) {
+            remove(action);
+        } else if (action.runs.empty()) {
+            enqueue(action);
+        }
+        back.push_back({action_id, failed});
     }
     Pool& pool = pools_[static_cast<std::size_t>(it->second.pool)];
     pool.open.erase({it->second.used, id});
@@ -116,6 +124,8 @@ bool Scheduler::adopt(WorkerId worker_id, ActionId action_id, std::uint32_t atte
     action.attempts = attempt - 1;
     start(action, worker_id, worker->second, device, 0, now);
     action.attempts = std::max(begun, attempt);
+    // It had not died after all.
+    if (action.losses > 0) --action.losses;
     return true;
 }
 
@@ -311,6 +321,7 @@ void Scheduler::start(Action& action, WorkerId id, Worker& worker, std::int32_t 
     run.memory = memory_of(action);
     worker.memory_used += run.memory;
     insert_sorted(worker.running, action.spec.id);
+    worker.suspect = suspect(action);
     if (!action.runs.empty()) ++backups_;
     action.runs.push_back(run);
     charge(action, action.spec.predicted);
@@ -336,6 +347,7 @@ void Scheduler::release(Action& action, std::size_t index_of_run) {
     }
     worker.memory_used -= run.memory;
     erase_sorted(worker.running, action.spec.id);
+    worker.suspect = false;
     reopen(run.worker, worker, used_before);
 }
 
@@ -366,7 +378,7 @@ bool Scheduler::trusted(const Worker& worker) const {
 
 bool Scheduler::has_credit(const Worker& worker) const {
     const std::uint32_t slots = worker.spec.slots;
-    if (slots <= worker.device_slots || !trusted(worker)) return false;
+    if (slots <= worker.device_slots || !trusted(worker) || worker.suspect) return false;
     return worker.used < slots - worker.device_slots + worker.spec.prefetch;
 }
 
@@ -374,7 +386,7 @@ void Scheduler::reopen(WorkerId id, Worker& worker, std::uint32_t used_before) {
     Pool& pool = pools_[static_cast<std::size_t>(worker.pool)];
     const bool credit = worker.spec.slots > 0 && has_credit(worker);
     const bool device =
-        worker.spec.slots > 0 && trusted(worker) &&
+        worker.spec.slots > 0 && trusted(worker) && !worker.suspect &&
         std::find(worker.device_busy.begin(), worker.device_busy.end(), false) != worker.device_busy.end();
     const std::pair before(used_before, id);
     const std::pair now(worker.used, id);

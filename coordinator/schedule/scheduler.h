@@ -104,11 +104,14 @@ class Scheduler {
   public:
     struct Options {
         std::uint32_t max_attempts = 3;   ///< of crashes, time-outs and out-of-memory, before it is a failure
+        std::uint32_t max_losses = 6;     ///< of workers while they held it: it may be what kills them
         std::uint32_t confirmations = 2;  ///< diagnostics by the toolchain that make a failure a fact
         Micros bundle_below{50'000};      ///< predicted duration under which tasks are bundled
         Micros bundle_total{500'000};
         std::uint32_t bundle_most = 128;
         double backup_share = 0.05;  ///< of the farm's slots; at least one
+        /// A host that died is expected back for so long: what failed elsewhere waits for it to be tried there.
+        Micros expected_back{600'000'000};
         HostHealth::Options health;
     };
 
@@ -123,10 +126,17 @@ class Scheduler {
     void worker_joined(WorkerId worker, WorkerSpec spec);
     /// New limits of a connected worker; 0 slots: nothing new is sent.
     void worker_limits(WorkerId worker, std::uint32_t slots, Bytes memory);
-    /// Its attempts wait again, without a failure being counted. Returns their actions.
-    std::vector<ActionId> worker_lost(WorkerId worker);
+    /// Its attempts wait again, and travel alone; no failure is counted, unless their workers die again and again.
+    struct Lost {
+        ActionId action;
+        bool failed = false;  ///< for good: the action has left the scheduler
+    };
+    /// `died`: its process or host ended; otherwise it went away orderly or only its connection did.
+    std::vector<Lost> worker_lost(WorkerId worker, bool died, Instant now);
     /// An attempt that went on without the coordinator is the action's again; false if the action is not waiting, or
     /// the device measures something else.
+    /// A host that a restarted coordinator knew: as if it had just died.
+    void expect(const std::string& host, Instant now) { departed_[host] = {-1, now}; }
     bool adopt(WorkerId worker, ActionId action, std::uint32_t attempt, std::int32_t device, Instant now);
 
     /// The action waits from now on. Adding a known action only adds the request.
@@ -203,6 +213,7 @@ class Scheduler {
         CampaignId queued_under;  ///< valid while waiting
         std::uint32_t attempts = 0;
         std::uint32_t crashes = 0;
+        std::uint32_t losses = 0;
         std::uint32_t diagnostics = 0;
         std::vector<Run> runs;               ///< live attempts, at most two; none while waiting
         std::vector<WorkerId> excluded;      ///< workers that said they cannot
@@ -215,7 +226,8 @@ class Scheduler {
         std::uint32_t device_slots = 0;  ///< slots taken by running measurements
         std::int64_t memory_used = 0;
         std::vector<bool> device_busy;
-        bool alone = false;  ///< a measurement on it takes the whole host
+        bool alone = false;    ///< a measurement on it takes the whole host
+        bool suspect = false;  ///< it runs something that may kill it, and nothing else
         HostState health = HostState::kTrusted;
         std::vector<ActionId> running;                   ///< ascending
         std::map<std::uint64_t, std::uint32_t> bundles;  ///< open bundle → items left
@@ -259,6 +271,8 @@ class Scheduler {
     std::int32_t top_priority(const Pool& pool, bool measure) const;
     /// A host that may take the action and has not failed it.
     bool another_host(const Action& action) const;
+    /// Workers died under it again and again: it or its neighbours may be what kills them, so it runs alone.
+    static bool suspect(const Action& action) { return action.losses >= 2; }
     /// Slots that waiting measurements need on this worker, so that CPU work leaves them free.
     std::uint32_t reserved(const Worker& worker, const Pool& pool) const;
     /// What keeps the action from starting on a worker now; kFree: nothing.
@@ -268,6 +282,8 @@ class Scheduler {
         kNoNewWork,
         kQuarantined,
         kOtherHost,
+        kSuspect,
+        kBesideSuspect,
         kMemory,
         kSlot,
         kReserved,
@@ -290,7 +306,13 @@ class Scheduler {
     bool back_up(Action& action, Instant now, std::vector<Dispatch>& out);
     void back_up_stragglers(Instant now, std::vector<Dispatch>& out);
 
+    struct Departed {
+        std::int32_t pool = 0;  ///< -1: unknown, taken for able
+        Instant at;
+    };
     Options options_;
+    Instant now_;                               ///< of the last decision
+    std::map<std::string, Departed> departed_;  ///< hosts that died
     HostHealth health_;
     std::uint64_t health_version_ = 0;
     std::vector<Class> classes_;

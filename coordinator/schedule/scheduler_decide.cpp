@@ -66,13 +66,19 @@ std::int32_t Scheduler::top_priority(const Pool& pool, bool measure) const {
 }
 
 bool Scheduler::another_host(const Action& action) const {
-    return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
-        const auto& [id, worker] = entry;
-        return worker.spec.slots > 0 && worker.health == HostState::kTrusted &&
-               pools_[static_cast<std::size_t>(worker.pool)].can[index(action.spec.cls)] &&
-               std::count(action.excluded.begin(), action.excluded.end(), id) == 0 &&
-               std::count(action.failed_on.begin(), action.failed_on.end(), worker.spec.host) == 0;
+    const bool expected = std::any_of(departed_.begin(), departed_.end(), [&](const auto& entry) {
+        const auto& [host, departed] = entry;
+        return now_ - departed.at <= options_.expected_back &&
+               (departed.pool < 0 || pools_[static_cast<std::size_t>(departed.pool)].can[index(action.spec.cls)]) &&
+               std::count(action.failed_on.begin(), action.failed_on.end(), host) == 0;
     });
+    return expected || std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+               const auto& [id, worker] = entry;
+               return worker.spec.slots > 0 && worker.health == HostState::kTrusted &&
+                      pools_[static_cast<std::size_t>(worker.pool)].can[index(action.spec.cls)] &&
+                      std::count(action.excluded.begin(), action.excluded.end(), id) == 0 &&
+                      std::count(action.failed_on.begin(), action.failed_on.end(), worker.spec.host) == 0;
+           });
 }
 
 std::uint32_t Scheduler::reserved(const Worker& worker, const Pool& pool) const {
@@ -93,6 +99,8 @@ Scheduler::Block Scheduler::blocked(const Action& action, WorkerId id, const Wor
     if (std::count(action.failed_on.begin(), action.failed_on.end(), worker.spec.host) > 0 && another_host(action)) {
         return Block::kOtherHost;
     }
+    if (worker.suspect) return Block::kBesideSuspect;
+    if (suspect(action) && !worker.running.empty()) return Block::kSuspect;
     if (!fits(action, worker)) return Block::kMemory;
     if (cls.kind != TaskKind::kMeasure) {
         if (!has_credit(worker)) return Block::kSlot;
@@ -155,7 +163,7 @@ void Scheduler::bundle_more(const Choice& first, WorkerId id, Worker& worker, st
         if (queue == cls.queues.end()) return;
         Action& next = actions_.at(queue->second.begin()->action.value());
         total += next.spec.predicted;
-        if (total > options_.bundle_total || !next.excluded.empty() || next.crashes > 0) return;
+        if (total > options_.bundle_total || !next.excluded.empty() || next.crashes + next.losses > 0) return;
         if (!fits(next, worker)) return;
         dequeue(next);
         start(next, id, worker, -1, bundle, now);
@@ -171,8 +179,8 @@ void Scheduler::dispatch(const Choice& choice, WorkerId id, Worker& worker, Inst
     dispatch.cls = choice.cls;
     if (cls.kind == TaskKind::kMeasure) dispatch.device = *free_device(worker, cls.target);
     // A kernel that has killed a driver travels alone, so that it takes no other one with it again.
-    const bool tiny = (cls.kind == TaskKind::kBuild || cls.kind == TaskKind::kNoop) && action.crashes == 0 &&
-                      action.spec.predicted < options_.bundle_below;
+    const bool tiny = (cls.kind == TaskKind::kBuild || cls.kind == TaskKind::kNoop) &&
+                      action.crashes + action.losses == 0 && action.spec.predicted < options_.bundle_below;
     const std::uint64_t bundle = tiny ? next_bundle_++ : 0;
     dequeue(action);
     start(action, id, worker, dispatch.device, bundle, now);
@@ -202,6 +210,7 @@ void Scheduler::decide_pool(Pool& pool, bool measure, Instant now, std::vector<D
 }
 
 void Scheduler::decide(Instant now, std::vector<Dispatch>& out) {
+    now_ = now;
     health_.due(now);
     update_health();
     for (Pool& pool : pools_) {

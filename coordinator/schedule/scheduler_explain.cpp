@@ -31,6 +31,10 @@ std::string Scheduler::words(Block block, const Action& action, const Worker& wo
         case Block::kNoNewWork: return "the host takes no new work (draining, or its disk is full)";
         case Block::kQuarantined: return health_.explain(worker.spec.host, now);
         case Block::kOtherHost: return "it failed here: another host tries it next";
+        case Block::kSuspect:
+            return "its worker died " + std::to_string(action.losses) +
+                   " times: it waits for the host to be idle, to run alone";
+        case Block::kBesideSuspect: return "the host runs what may have killed a worker, and nothing beside it";
         case Block::kMemory:
             return "waits for memory: " + mebibytes(memory_of(action)) + " predicted, " +
                    mebibytes(worker.spec.memory.count - worker.memory_used) + " of " +

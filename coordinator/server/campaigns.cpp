@@ -88,7 +88,7 @@ Status Campaigns::add(CampaignId id, const CampaignRequest& request, const stora
     campaign.priority = request.priority;
     if (resume != nullptr) {
         for (const storage::StepRecord& step : resume->steps) {
-            campaign.old_steps[{step.config.value(), step.target, step.index}] = step.id;
+            campaign.old_steps[{step.config.value(), step.target, step.index}] = step;
         }
         for (const storage::TaskRecord& task : resume->tasks) {
             campaign.old_tasks[{task.step, task.kind, task.index}] = task;
@@ -319,7 +319,7 @@ void Campaigns::add_steps(Config& config, const std::vector<plan::Unit>& units, 
             storage::StepRecord& record = step.record;
             record.index = static_cast<std::int32_t>(unit.index);
             const auto old = campaign.old_steps.find({config.record.id.value(), target, record.index});
-            record.id = old != campaign.old_steps.end() ? old->second : ids_.take(ids_.last.step);
+            record.id = old != campaign.old_steps.end() ? old->second.id : ids_.take(ids_.last.step);
             record.campaign = config.campaign;
             record.config = config.record.id;
             record.target = target;
@@ -457,8 +457,20 @@ void Campaigns::flush_changes(Instant now, std::vector<Record>& out) {
         campaign.over = true;
         campaign.record.state = state;
         campaign.record.ended = now;
+        end_old_steps(campaign, out);
         out.emplace_back(campaign.record);
         ended_.push_back(id);
+    }
+}
+
+void Campaigns::end_old_steps(const Campaign& campaign, std::vector<Record>& out) const {
+    for (const auto& [key, old] : campaign.old_steps) {
+        if (steps_.contains(old.id) || old.state == "ended") continue;
+        storage::StepRecord record = old;
+        record.state = "ended";
+        record.end = StepEnd::kCancelled;
+        record.message = "the campaign ended as " + campaign.record.state;
+        out.emplace_back(std::move(record));
     }
 }
 

@@ -148,7 +148,8 @@ class Campaigns {
         std::vector<ConfigId> configs;
         std::vector<std::string> input_errors;
         std::vector<std::string> failures;
-        std::map<std::tuple<std::int64_t, std::string, std::int32_t>, StepId> old_steps;  ///< resumed ids
+        std::map<std::tuple<std::int64_t, std::string, std::int32_t>, storage::StepRecord>
+            old_steps;  ///< as an earlier process left them, by config, target and unit
         std::map<std::tuple<StepId, TaskKind, std::int32_t>, storage::TaskRecord> old_tasks;
         bool over = false;
     };
@@ -175,6 +176,8 @@ class Campaigns {
         TaskId first_inner;  ///< helper, then one build per kernel, then one measurement per problem
     };
 
+    /// What an earlier process had begun of a campaign that ends before it was begun again.
+    void end_old_steps(const Campaign& campaign, std::vector<storage::Record>& out) const;
     void split_ended(Config& config, const ActionEnd& end, std::vector<storage::Record>& out);
     void add_steps(Config& config, const std::vector<plan::Unit>& units, std::vector<storage::Record>& out);
     void prepare_ended(Step& step, const ActionEnd& end, std::vector<storage::Record>& out);

@@ -67,6 +67,10 @@ class Core {
     void message(const std::string& peer, const protocol::FromWorker& message, Instant now);
     /// A frame that could not be decoded; the peer is told what to do about it.
     void bad_frame(const std::string& peer, const Error& error);
+    /// Hosts that were connected when an earlier coordinator of this farm ended: they are expected back.
+    void expect_hosts(const std::vector<std::string>& hosts, Instant now) {
+        for (const std::string& host : hosts) scheduler_.expect(host, now);
+    }
     /// Commits progressed: acknowledges what they cover.
     void committed();
     /// Call at least once per heartbeat: heartbeats out, silent workers lost.
@@ -155,7 +159,8 @@ class Core {
     void on(Peer& peer, const protocol::Credit& credit);
     void on(Peer& peer, const protocol::Rows& rows);
     void on(Peer& peer, const protocol::AttemptResult& result, Instant now);
-    void lose(WorkerId worker, Instant now, const std::string& reason);
+    enum class Loss : std::uint8_t { kDied, kLeft };
+    void lose(WorkerId worker, Instant now, Loss how, const std::string& reason);
     Peer* find(const std::string& peer);
     bool send(Peer& peer, const protocol::FromCoordinator& message);
     /// Attempts that went on while their worker was not connected are the action's again.
@@ -184,6 +189,8 @@ class Core {
     void late_result(Peer& peer, const protocol::AttemptResult& result);
     void complete_late(const Peer& peer, Action& action, const protocol::AttemptResult& result);
     bool recently_finished(ActionId id) const;
+    /// Once every campaign has ended nobody will ask for what orphans hold: their workers may forget it.
+    void release_orphans();
     schedule::ActionSpec scheduled(ActionId id, const Action& action) const;
     /// Takes over what an earlier coordinator had begun of this action, if anything.
     void adopt(ActionId id, Action& action);
@@ -239,7 +246,8 @@ class Core {
     std::vector<std::pair<WorkerId, protocol::AttemptKey>> acks_;  ///< of the event in hand
     std::deque<std::pair<std::uint64_t, std::pair<WorkerId, protocol::AttemptKey>>> unacked_;
     Instant last_heartbeat_;
-    Instant now_;  ///< of the event in hand
+    Instant now_;      ///< of the event in hand
+    Instant started_;  ///< of the first event
     bool stopping_ = false;
 };
 

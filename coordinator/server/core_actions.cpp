@@ -42,6 +42,8 @@ constexpr Micros kStragglerFloor{2'000'000};
 constexpr std::uint32_t kAttemptGap = 10;
 // Late results of an earlier coordinator that are held until their actions are asked for.
 constexpr std::size_t kMaxOrphans = 10'000;
+// So long a coordinator that has nothing to do expects that somebody goes on with a campaign.
+constexpr Micros kOrphanGrace{60'000'000};
 
 ActionEnd end_of(const protocol::AttemptResult& result, bool ok) {
     ActionEnd end;
@@ -119,6 +121,7 @@ void Core::withdraw(CampaignId campaign, Instant now) {
 
 void Core::pump(Instant now) {
     now_ = now;
+    if (started_ == Instant{}) started_ = now;
     for (;;) {
         std::vector<ReadyTask> ready = graph_.take_ready();
         const std::size_t window = std::max(kWindow, kWindowPerSlot * scheduler_.total_slots());
@@ -137,6 +140,7 @@ void Core::pump(Instant now) {
     for (const CampaignId ended : campaigns_.take_ended()) {
         campaigns_.note_lower_bound(ended, progress(ended).lower_bound_s, records_);
     }
+    release_orphans();
     for (const auto& [host, what] : scheduler_.take_host_changes()) log::warning("host " + host + " is " + what);
     if (!stopping_) {
         std::vector<schedule::Dispatch> dispatches;
@@ -277,7 +281,13 @@ void Core::adopt(ActionId id, Action& action) {
         const auto [worker, result] = std::move(orphan->second);
         orphans_.erase(orphan);
         const auto peer = peers_.find(worker);
-        if (peer != peers_.end()) complete_late(peer->second, action, result);
+        if (peer == peers_.end()) return;
+        // A measurement that ended before anybody asked for it has lost its rows: it is made again.
+        if (action.draft.kind == TaskKind::kMeasure) {
+            send(peer->second, protocol::Ack{{result.key}, true});
+        } else {
+            complete_late(peer->second, action, result);
+        }
         return;
     }
     const auto survivor = survivors_.find(id);
@@ -374,15 +384,21 @@ void Core::end_run(ActionId id, const Run& run, const protocol::AttemptResult& r
     records_.emplace_back(std::move(record));
 }
 
-void Core::on(Peer& peer, const protocol::AttemptResult& result, Instant now) {
-    const protocol::AttemptKey key = result.key;
+void Core::on(Peer& peer, const protocol::AttemptResult& received, Instant now) {
+    const protocol::AttemptKey key = received.key;
     const auto it = live_.find(key.action);
     const auto run = it != live_.end() ? take_run(it->second, peer.id, key.attempt) : std::nullopt;
     if (!run) {
-        late_result(peer, result);
+        late_result(peer, received);
         return;
     }
     Action& action = it->second;
+    protocol::AttemptResult result = received;
+    if (action.draft.kind == TaskKind::kMeasure && result.outcome == Outcome::kOk && result.row_count != run->rows) {
+        // Rows are the measurement: without all of them it has not been made.
+        result.outcome = Outcome::kLost;
+        result.message = std::to_string(run->rows) + " of " + std::to_string(result.row_count) + " rows arrived";
+    }
     const bool lost = result.outcome == Outcome::kLost;
     const std::vector<Digest> lost_inputs = lost ? this->lost_inputs(action) : std::vector<Digest>{};
     // What the worker could not get though it is there counts as its failure: it must not be tried for ever.
@@ -432,6 +448,18 @@ void Core::complete_late(const Peer& peer, Action& action, const protocol::Attem
     end_run(id, Run{peer.id, result.key.attempt, now_ - result.timings.ended, 0}, result);
     acks_.emplace_back(peer.id, result.key);
     finish(id, action, result.outcome, end_of(result, true));
+}
+
+void Core::release_orphans() {
+    if (orphans_.empty() || (sums_.empty() && now_ - started_ < kOrphanGrace)) return;
+    const bool open = std::any_of(sums_.begin(), sums_.end(), [&](const auto& entry) {
+        return graph_.state(entry.first) <= schedule::CampaignState::kRunning;
+    });
+    if (open) return;
+    for (const auto& [id, orphan] : std::exchange(orphans_, {})) {
+        const auto peer = peers_.find(orphan.first);
+        if (peer != peers_.end()) send(peer->second, protocol::Ack{{orphan.second.key}, true});
+    }
 }
 
 bool Core::recently_finished(ActionId id) const {

@@ -37,7 +37,7 @@ void Core::message(const std::string& from, const protocol::FromWorker& message,
         if (const auto* rows = std::get_if<protocol::Rows>(&message)) on(*peer, *rows);
         if (const auto* result = std::get_if<protocol::AttemptResult>(&message)) on(*peer, *result, now);
         if (const auto* bye = std::get_if<protocol::Goodbye>(&message))
-            lose(peer->id, now, "said goodbye: " + bye->reason);
+            lose(peer->id, now, Loss::kLeft, "said goodbye: " + bye->reason);
     } else {
         // A worker that outlived a restart of the coordinator, or was taken for lost: it must say hello again.
         transport_.send(from, protocol::Refused{"unknown connection: say hello", true});
@@ -54,7 +54,8 @@ void Core::bad_frame(const std::string& peer, const Error& error) {
 void Core::on(const std::string& from, const protocol::Hello& hello, Instant now) {
     for (const auto& [id, peer] : peers_) {
         if (peer.hello.host != hello.host) continue;
-        lose(id, now, peer.hello.boot == hello.boot ? "connected again" : "was started again");
+        const bool same = peer.hello.boot == hello.boot;
+        lose(id, now, same ? Loss::kLeft : Loss::kDied, same ? "connected again" : "was started again");
         break;
     }
     Peer peer;
@@ -188,6 +189,8 @@ void Core::on(Peer& peer, const protocol::Rows& rows) {
     Action& action = it->second;
     for (Run& run : action.runs) {
         if (run.worker != peer.id || run.attempt != rows.key.attempt) continue;
+        // Earlier ones were lost on the way: these come again with them, once the loss is noticed.
+        if (rows.first > run.rows) return;
         const schedule::ReadyTask& task = action.requesters.front();
         std::uint64_t number = rows.first;
         for (const std::string& row : rows.rows) {
@@ -200,14 +203,14 @@ void Core::on(Peer& peer, const protocol::Rows& rows) {
     }
 }
 
-void Core::lose(WorkerId id, Instant now, const std::string& reason) {
+void Core::lose(WorkerId id, Instant now, Loss how, const std::string& reason) {
     const auto it = peers_.find(id);
     if (it == peers_.end()) return;
     const Peer peer = std::move(it->second);
     peers_.erase(it);
     peer_ids_.erase(peer.peer);
     record_worker(peer, now);
-    for (const ActionId action_id : scheduler_.worker_lost(id)) {
+    for (const auto& [action_id, failed] : scheduler_.worker_lost(id, how == Loss::kDied, now)) {
         Action& action = live_.at(action_id);
         std::erase_if(action.runs, [&](const Run& run) {
             if (run.worker != id) return false;
@@ -219,6 +222,11 @@ void Core::lose(WorkerId id, Instant now, const std::string& reason) {
             interrupted_[action_id] = run;
             return true;
         });
+        if (!failed) continue;
+        ActionEnd end;
+        end.message = "the worker died every time it ran this (" + std::to_string(options_.scheduler.max_losses) +
+                      " times, the last on " + peer.hello.host + ")";
+        finish(action_id, action, Outcome::kLost, end);
     }
     std::erase_if(survivors_, [&](const auto& entry) { return entry.second.first == id; });
     std::erase_if(orphans_, [&](const auto& entry) { return entry.second.first == id; });
@@ -230,7 +238,7 @@ void Core::tick(Instant now) {
     for (const auto& [id, peer] : peers_) {
         if (now - peer.last_seen > options_.dead_after) silent.push_back(id);
     }
-    for (const WorkerId id : silent) lose(id, now, "has been silent");
+    for (const WorkerId id : silent) lose(id, now, Loss::kDied, "has been silent");
     if (now - last_heartbeat_ >= options_.heartbeat) {
         last_heartbeat_ = now;
         for (const auto& [campaign, sums] : sums_) {
@@ -242,7 +250,7 @@ void Core::tick(Instant now) {
         for (auto& [id, peer] : peers_) {
             if (!send(peer, protocol::CoordinatorHeartbeat{peer.sent})) gone.push_back(id);
         }
-        for (const WorkerId id : gone) lose(id, now, "cannot be reached");
+        for (const WorkerId id : gone) lose(id, now, Loss::kDied, "cannot be reached");
     }
     pump(now);
 }

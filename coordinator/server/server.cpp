@@ -264,6 +264,8 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     impl->submissions = std::make_unique<Submissions>(*impl->core, *impl->reader, *impl->journal, *impl->artifacts);
     TUNEFARM_ASSIGN(impl->file, CoordinatorFile::write(options.directory,
                                                        {impl->socket->endpoint(), impl->artifact_server->endpoint()}));
+    TUNEFARM_ASSIGN(const std::vector<std::string> hosts, impl->reader->connected_hosts());
+    impl->core->expect_hosts(hosts, wall_clock());
     return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

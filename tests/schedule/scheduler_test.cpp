@@ -226,7 +226,10 @@ TEST_F(SchedulerTest, ALostWorkersActionsWaitAgainWithoutBlame) {
     join(1, 2);
     add(1, kBuild, 1.0);
     run();
-    EXPECT_EQ(scheduler_.worker_lost(WorkerId(1)), std::vector<ActionId>{ActionId(1)});
+    const auto lost = scheduler_.worker_lost(WorkerId(1), true, now_);
+    ASSERT_EQ(lost.size(), 1U);
+    EXPECT_EQ(lost[0].action, ActionId(1));
+    EXPECT_FALSE(lost[0].failed);
     join(2, 1);
     EXPECT_EQ(run(), Ids{1});
     EXPECT_EQ(attempts_[1], 2U);
@@ -238,21 +241,72 @@ TEST_F(SchedulerTest, AnAttemptThatIsTakenBackLeavesLaterNumbersTaken) {
     add(1, kBuild, 1.0);
     for (int worker = 1; worker <= 2; ++worker) {
         ASSERT_EQ(run(), Ids{1});
-        scheduler_.worker_lost(WorkerId(worker));
+        scheduler_.worker_lost(WorkerId(worker), true, now_);
         join(worker + 1, 1);
     }
     ASSERT_TRUE(scheduler_.adopt(WorkerId(3), ActionId(1), 1, -1, now_));
-    scheduler_.worker_lost(WorkerId(3));
+    scheduler_.worker_lost(WorkerId(3), true, now_);
     join(4, 1);
     ASSERT_EQ(run(), Ids{1});
     EXPECT_EQ(attempts_[1], 3U);
+}
+
+TEST_F(SchedulerTest, WhatKillsItsWorkersAgainAndAgainFails) {
+    add(1, kBuild, 1.0);
+    for (int worker = 1; worker <= 5; ++worker) {
+        join(worker, 1);
+        ASSERT_EQ(run(), Ids{1});
+        ASSERT_FALSE(scheduler_.worker_lost(WorkerId(worker), true, now_)[0].failed);
+        // A connection that breaks is no death.
+        join(100 + worker, 1);
+        ASSERT_EQ(run(), Ids{1});
+        ASSERT_FALSE(scheduler_.worker_lost(WorkerId(100 + worker), false, now_)[0].failed);
+    }
+    join(6, 1);
+    run();
+    EXPECT_TRUE(scheduler_.worker_lost(WorkerId(6), true, now_)[0].failed);
+    join(7, 1);
+    EXPECT_TRUE(run().empty());
+}
+
+TEST_F(SchedulerTest, WhatTwoWorkersDiedUnderRunsAlone) {
+    join(1, 4);
+    add(1, kBuild, 2.0);
+    add(2, kBuild, 1.0);
+    for (int worker = 1; worker <= 2; ++worker) {
+        EXPECT_EQ(run(), (Ids{1, 2}));
+        scheduler_.worker_lost(WorkerId(worker), true, now_);
+        join(worker + 1, 4);
+    }
+    add(3, kBuild, 0.5);
+    EXPECT_EQ(run(), Ids{1}) << "neither the other suspect nor an innocent beside it";
+    EXPECT_NE(why(ActionId(3)).find("may have killed a worker"), std::string::npos);
+    scheduler_.worker_lost(WorkerId(3), true, now_);
+    join(4, 4);
+    run();
+    end(1);
+    EXPECT_EQ(run(), Ids{2});
+    EXPECT_EQ(end(2), Verdict::kDone) << "it was only the neighbour";
+}
+
+TEST_F(SchedulerTest, WhatFailedWaitsForAHostThatIsExpectedBack) {
+    join(1, 1);
+    join(2, 1);
+    add(1, kBuild, 2.0);
+    ASSERT_EQ(run(), Ids{1});
+    const int other = where_[1] == 1 ? 2 : 1;
+    scheduler_.worker_lost(WorkerId(other), true, now_);
+    end(1, Outcome::kCrashed);
+    EXPECT_TRUE(run().empty()) << "the only host is the one on which it failed";
+    now_ = now_ + Micros(600'000'001);
+    EXPECT_EQ(run(), Ids{1}) << "the other one did not come back";
 }
 
 TEST_F(SchedulerTest, ResultsOfOldAttemptsAreStale) {
     join(1, 1);
     add(1, kBuild, 1.0);
     run();
-    scheduler_.worker_lost(WorkerId(1));
+    scheduler_.worker_lost(WorkerId(1), true, now_);
     EXPECT_EQ(scheduler_.attempt_ended(ActionId(1), 1, Outcome::kOk, Micros(1'000), now_).verdict, Verdict::kStale);
 }
 
@@ -404,7 +458,7 @@ TEST_F(SchedulerTest, ALateResultCompletesAWaitingAction) {
     join(1, 1);
     add(1, kBuild, 1.0);
     run();
-    scheduler_.worker_lost(WorkerId(1));
+    scheduler_.worker_lost(WorkerId(1), true, now_);
     EXPECT_TRUE(scheduler_.complete(ActionId(1)).empty());
     join(2, 1);
     EXPECT_TRUE(run().empty());
@@ -558,7 +612,7 @@ TEST_F(QuarantineTest, AQuarantinedHostStaysSoWhenItsWorkerIsStartedAgain) {
     join(2, 1);
     for (int i = 1; i <= 30; ++i) add(i, kBuild, 1.0);
     drain();
-    scheduler_.worker_lost(WorkerId(1));
+    scheduler_.worker_lost(WorkerId(1), true, now_);
     join(1, 1);
     for (int i = 31; i <= 40; ++i) add(i, kBuild, 1.0);
     EXPECT_EQ(drain(), 0);

@@ -446,10 +446,7 @@ TEST(CoreTest, AnInterruptedCampaignSaysSoAndItsCommittedWorkIsKept) {
     EXPECT_EQ(executed.at(TaskKind::kSplit), 1);
     world.restart();
     world.join("w1");
-    storage::OpenCampaign open;
-    open.record = world.database.campaigns_.at(id);
-    for (const auto& [step_id, step] : world.database.steps_) open.steps.push_back(step);
-    for (const auto& [task_id, task] : world.database.tasks_) open.tasks.push_back(task);
+    const storage::OpenCampaign open = world.database.open(id);
     ASSERT_EQ(world.core->submit(world.request(), &open, world.now).value(), id);
     world.play();
     EXPECT_EQ(world.core->state(id), CampaignState::kDone);

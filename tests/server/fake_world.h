@@ -3,12 +3,14 @@
 // so, and toy workers answer assignments of a toy toolchain.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,9 @@ class FakeDatabase : public Journal, public Memory {
         return done_ + pending_.size();
     }
     std::uint64_t committed() const override { return done_; }
+    std::uint64_t submitted() const { return done_ + pending_.size(); }
+    /// A crash: what was not committed is gone.
+    void lose_pending() { pending_.clear(); }
     void commit() {
         for (auto& batch : pending_) {
             for (storage::Record& record : batch) {
@@ -46,8 +51,13 @@ class FakeDatabase : public Journal, public Memory {
                 }
                 if (const auto* campaign = std::get_if<storage::CampaignRecord>(&record))
                     campaigns_[campaign->id] = *campaign;
+                if (const auto* worker = std::get_if<storage::WorkerRecord>(&record)) workers_[worker->id] = *worker;
+                if (const auto* config = std::get_if<storage::ConfigRecord>(&record)) configs_[config->id] = *config;
                 if (const auto* gate = std::get_if<storage::GateRecord>(&record)) gates_.push_back(*gate);
-                if (const auto* sample = std::get_if<storage::SampleRecord>(&record)) samples_.push_back(*sample);
+                if (const auto* sample = std::get_if<storage::SampleRecord>(&record))
+                    samples_[{sample->step, sample->problem, sample->solution, sample->sample}] = *sample;
+                if (const auto* measured = std::get_if<storage::MeasurementRecord>(&record))
+                    measurements_[{measured->step, measured->problem, measured->solution}] = *measured;
             }
             ++done_;
         }
@@ -69,7 +79,52 @@ class FakeDatabase : public Journal, public Memory {
         out.last_attempt = last_attempt_[out.id];
         return std::optional(out);
     }
-    Result<storage::MeasuredProblem> measured(StepId, std::int32_t) override { return storage::MeasuredProblem{}; }
+    Result<storage::MeasuredProblem> measured(StepId step, std::int32_t problem) override {
+        storage::MeasuredProblem out;
+        for (const auto& [key, record] : measurements_) {
+            if (record.step == step && record.problem == problem) out.measurements.push_back(record);
+        }
+        for (const auto& [key, record] : samples_) {
+            if (record.step == step && record.problem == problem) out.samples.push_back(record);
+        }
+        std::sort(out.samples.begin(), out.samples.end(),
+                  [](const auto& a, const auto& b) { return a.sample < b.sample; });
+        return out;
+    }
+    /// The campaign as a restarted coordinator finds it.
+    storage::OpenCampaign open(CampaignId id) const {
+        storage::OpenCampaign out;
+        out.record = campaigns_.at(id);
+        for (const auto& [config_id, config] : configs_) {
+            if (config.campaign == id) out.configs.push_back(config);
+        }
+        for (const auto& [step_id, step] : steps_) {
+            if (step.campaign == id) out.steps.push_back(step);
+        }
+        for (const auto& [task_id, task] : tasks_) {
+            if (task.campaign == id) out.tasks.push_back(task);
+        }
+        return out;
+    }
+    std::vector<std::string> connected_hosts() const {
+        std::map<std::string, bool> there;
+        for (const auto& [id, worker] : workers_) there[worker.host] = worker.lost == Instant{};
+        std::vector<std::string> out;
+        for (const auto& [host, connected] : there) {
+            if (connected) out.push_back(host);
+        }
+        return out;
+    }
+    storage::LastIds last_ids() const {
+        storage::LastIds last;
+        for (const auto& [key, action] : actions_) last.action = std::max(last.action, action.id);
+        for (const auto& [id, task] : tasks_) last.task = std::max(last.task, id);
+        for (const auto& [id, step] : steps_) last.step = std::max(last.step, id);
+        for (const auto& [id, worker] : workers_) last.worker = std::max(last.worker, id);
+        for (const auto& [id, config] : configs_) last.config = std::max(last.config, id);
+        for (const auto& [id, campaign] : campaigns_) last.campaign = std::max(last.campaign, id);
+        return last;
+    }
 
     std::int64_t tasks_in(TaskKind kind, const std::string& state, bool cached) const {
         std::int64_t count = 0;
@@ -86,7 +141,10 @@ class FakeDatabase : public Journal, public Memory {
     std::map<StepId, storage::StepRecord> steps_;
     std::map<CampaignId, storage::CampaignRecord> campaigns_;
     std::vector<storage::ResultRecord> results_;
-    std::vector<storage::SampleRecord> samples_;
+    std::map<std::tuple<StepId, std::int32_t, std::int32_t, std::int32_t>, storage::SampleRecord> samples_;
+    std::map<std::tuple<StepId, std::int32_t, std::int32_t>, storage::MeasurementRecord> measurements_;
+    std::map<ConfigId, storage::ConfigRecord> configs_;
+    std::map<WorkerId, storage::WorkerRecord> workers_;
     std::vector<storage::GateRecord> gates_;
 
   private:
@@ -144,6 +202,8 @@ struct ToyToolchain {
     std::vector<std::string> cache_keys = {"c0"};
     bool helper_fails = false;
     std::set<std::string> broken;
+    std::set<std::string> poison;        ///< kernels that kill their driver (simulated farm)
+    std::set<std::string> killers;       ///< kernels that kill the worker (simulated farm)
     std::set<std::string> broken_hosts;  ///< on which builds crash
     Bytes peak_memory;
     std::string split_error;
@@ -247,6 +307,7 @@ struct ToyToolchain {
                     streamed.rows.push_back(
                         json{{"type", "status"}, {"solution", name}, {"status", "converged"}}.dump());
                 }
+                result.row_count = streamed.rows.size();
                 rows.push_back(streamed);
                 break;
             }
@@ -271,13 +332,8 @@ struct World {
     World() { restart(); }
     /// A new coordinator process over the same database and artifacts.
     void restart() {
-        storage::LastIds last;
-        for (const auto& [key, action] : database.actions_) last.action = std::max(last.action, action.id);
-        for (const auto& [id, task] : database.tasks_) last.task = std::max(last.task, id);
-        for (const auto& [id, step] : database.steps_) last.step = std::max(last.step, id);
-        for (const auto& [id, campaign] : database.campaigns_) last.campaign = std::max(last.campaign, id);
         transport.sent_.clear();
-        core = std::make_unique<Core>(CoreOptions{}, transport, database, database, artifacts, last);
+        core = std::make_unique<Core>(CoreOptions{}, transport, database, database, artifacts, database.last_ids());
     }
 
     void join(const std::string& peer, std::uint32_t slots = 2, const std::string& fingerprint = "tool",

@@ -349,7 +349,8 @@ void Simulation::ended(const Event& event) {
 void Simulation::host_event(const Event& event) {
     Host& host = hosts_[static_cast<std::size_t>(event.host)];
     if (host.up) {
-        scheduler_.worker_lost(WorkerId(event.host + 1 + static_cast<std::int64_t>(host.life) * 1'000'000));
+        scheduler_.worker_lost(WorkerId(event.host + 1 + static_cast<std::int64_t>(host.life) * 1'000'000), false,
+                               now_);
         host.up = false;
         ++host.life;
         host.queue.clear();
