@@ -90,8 +90,18 @@ void Core::cancel(CampaignId campaign, Instant now) {
 }
 
 void Core::withdraw(CampaignId campaign, Instant now) {
+    const auto cancelled = [&](const ReadyTask& task) {
+        storage::TaskRecord record = campaigns_.task_record(task);
+        record.state = "cancelled";
+        records_.emplace_back(std::move(record));
+    };
+    for (const Requester& task : unbound_[campaign]) cancelled(task);
     unbound_.erase(campaign);
-    std::erase_if(parked_, [&](const Parked& parked) { return parked.task.campaign == campaign; });
+    std::erase_if(parked_, [&](const Parked& parked) {
+        if (parked.task.campaign != campaign) return false;
+        if (!parked.task.again) cancelled(parked.task);
+        return true;
+    });
     for (auto it = live_.begin(); it != live_.end();) {
         Action& action = it->second;
         const auto wanted = [&](const ReadyTask& task) { return task.campaign == campaign; };
