@@ -150,7 +150,7 @@ Figures run_farm(std::size_t tasks, std::uint32_t slots, const Keys* keys, Recor
     config.config.path = "noop";
     config.config.toolchain = "noop";
     config.normalised = fmt::format(R"({{"Toolchain":"noop","Steps":{},"Kernels":{}}})", kSteps, tasks / kSteps);
-    config.content = sha256(config.normalised);
+    config.bytes = config.normalised;
     request.configs.push_back(std::move(config));
 
     Figures out;
