@@ -44,8 +44,8 @@ std::string upsert(const std::string& table, std::initializer_list<const char*> 
 }  // namespace
 
 struct RecordApplier::Statements {
-    Statement campaign, pin, forget, config, step, gate, kernel, solution, problem, task, action, output, attempt, log, worker,
-        account, account_clear, account_part, measurement, sample, conclusion, file;
+    Statement campaign, pin, forget, config, step, gate, kernel, solution, problem, task, action, output, attempt, log,
+        worker, account, account_clear, account_part, measurement, sample, conclusion, file;
 
     Status apply(const CampaignRecord& r) {
         campaign.bind(1, r.id.value()).bind(2, r.name).bind(3, r.state).bind(4, r.key).bind(5, r.options);

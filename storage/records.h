@@ -214,8 +214,9 @@ struct ForgetRecord {
     CampaignId campaign;
 };
 
-using Record = std::variant<CampaignRecord, ConfigRecord, StepRecord, GateRecord, KernelRecord, SolutionRecord,
-                            ProblemRecord, TaskRecord, ActionRecord, ActionOutputRecord, AttemptRecord, WorkerRecord,
-                            AccountRecord, MeasurementRecord, SampleRecord, ResultRecord, StepFileRecord, PinRecord, ForgetRecord>;
+using Record =
+    std::variant<CampaignRecord, ConfigRecord, StepRecord, GateRecord, KernelRecord, SolutionRecord, ProblemRecord,
+                 TaskRecord, ActionRecord, ActionOutputRecord, AttemptRecord, WorkerRecord, AccountRecord,
+                 MeasurementRecord, SampleRecord, ResultRecord, StepFileRecord, PinRecord, ForgetRecord>;
 
 }  // namespace tunefarm::storage
