@@ -29,6 +29,26 @@ TEST(StateReader, NewIdsCountOnFromTheLargest) {
     EXPECT_EQ(last.worker, WorkerId{1});
 }
 
+TEST(StateReader, TheLastWorkerOfAHostSaysWhetherItIsConnected) {
+    const TemporaryDirectory dir;
+    std::vector<Record> records;
+    const auto worker = [&](int id, const std::string& host, bool lost) {
+        WorkerRecord record;
+        record.id = WorkerId{id};
+        record.host = host;
+        record.connected = Instant{Micros(id)};
+        record.lost = lost ? Instant{Micros(100 + id)} : Instant{};
+        record.devices = "[]";
+        records.emplace_back(record);
+    };
+    worker(1, "a", true);
+    worker(2, "b", false);
+    worker(3, "a", false);
+    worker(4, "b", true);
+    write(dir / "db", records);
+    EXPECT_EQ(StateReader::open(dir / "db").value()->connected_hosts().value(), std::vector<std::string>{"a"});
+}
+
 TEST(StateReader, FindsActionsWithOutputsAndLastAttempt) {
     const TemporaryDirectory dir;
     write(dir / "db", small_farm());

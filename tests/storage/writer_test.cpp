@@ -253,5 +253,39 @@ TEST(Writer, EverythingAcknowledgedBeforeAKillIsThere) {
     EXPECT_EQ(db.query_integer("SELECT max(sample) + 1 FROM sample").value(), seen) << "a prefix, without holes";
 }
 
+TEST(Writer, ForgettingDropsTheCachedFailuresOfACampaignOnly) {
+    const TemporaryDirectory dir;
+    auto writer = Writer::open(dir / "db").value();
+    std::vector<Record> records;
+    for (const std::int64_t campaign : {1, 2}) {
+        CampaignRecord owner;
+        owner.id = CampaignId{campaign};
+        owner.options = "{}";
+        records.emplace_back(owner);
+        for (const Outcome outcome : {Outcome::kOk, Outcome::kInputFailed}) {
+            ActionRecord action;
+            action.id = ActionId{10 * campaign + static_cast<int>(outcome)};
+            action.key = sha256(std::to_string(action.id.value()));
+            action.finished = true;
+            action.cacheable = true;
+            action.outcome = outcome;
+            records.emplace_back(action);
+            TaskRecord task;
+            task.id = TaskId{action.id.value()};
+            task.campaign = owner.id;
+            task.kind = TaskKind::kSplit;
+            task.index = static_cast<int>(outcome);
+            task.action = action.id;
+            records.emplace_back(task);
+        }
+    }
+    writer->submit(records);
+    writer->submit({ForgetRecord{CampaignId{1}}});
+    ASSERT_OK(writer->flush());
+    Database db = Database::open_readonly(dir / "db").value();
+    EXPECT_EQ(db.query_text("SELECT group_concat(id) FROM (SELECT id FROM action WHERE cacheable ORDER BY id)").value(),
+              "10,20,21");
+}
+
 }  // namespace
 }  // namespace tunefarm::storage::test
