@@ -16,7 +16,7 @@ Result<std::optional<FarmClient>> FarmClient::find(const std::string& directory)
     // The coordinator has refused to listen where that would be unsafe; a client without keys gives nothing away.
     options.insecure = true;
     TUNEFARM_ASSIGN(protocol::ClientSocket socket, protocol::ClientSocket::connect(context, place->endpoint, options));
-    return std::optional(FarmClient(std::move(context), std::move(socket), *std::move(place)));
+    return std::optional(FarmClient(context, std::move(socket), *std::move(place)));
 }
 
 Result<std::string> FarmClient::ask(const decltype(protocol::ClientRequest::what)& what, milliseconds patience) {

@@ -27,8 +27,8 @@ class FarmClient {
     const protocol::Context& context() const { return context_; }
 
   private:
-    FarmClient(protocol::Context context, protocol::ClientSocket socket, server::CoordinatorPlace place)
-        : context_(std::move(context)), socket_(std::move(socket)), place_(std::move(place)) {}
+    FarmClient(const protocol::Context& context, protocol::ClientSocket socket, server::CoordinatorPlace place)
+        : context_(context), socket_(std::move(socket)), place_(std::move(place)) {}
 
     protocol::Context context_;
     protocol::ClientSocket socket_;
