@@ -115,6 +115,20 @@ TEST_F(CpuDeviceOf, MeasuresOnTheHighestCpuAndReservesItsCore) {
     EXPECT_EQ(device.reserved_cpus(found[0]), (Cpus{3, 1}));
 }
 
+TEST_F(CpuDeviceOf, CountsOnLzcntWhereOnlyItsFlagIsHidden) {
+    std::string flags = kHaswellFlags;
+    flags.erase(flags.find(" abm"), 4);
+    describe(flags);
+    const auto seen = CpuDevice(root_, {0}, true).enumerate(2);
+    EXPECT_EQ(seen[0].target, "x86-64-v3");
+    EXPECT_EQ(json::parse(seen[0].facts)["unannounced"], json::array({"abm"})) << "said, because it was not read";
+    const auto without = CpuDevice(root_, {0}, false).enumerate(2);
+    EXPECT_EQ(without[0].target, "x86-64-v2");
+    EXPECT_FALSE(json::parse(without[0].facts).contains("unannounced"));
+    describe(kHaswellFlags);
+    EXPECT_FALSE(json::parse(CpuDevice(root_, {0}, true).enumerate(2)[0].facts).contains("unannounced"));
+}
+
 TEST_F(CpuDeviceOf, AMachineThatIsNotX86HasNoDevice) {
     put("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
     EXPECT_TRUE(CpuDevice(root_, {0}).enumerate(4).empty());

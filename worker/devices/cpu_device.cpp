@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -153,8 +154,19 @@ std::vector<int> parse_cpu_list(std::string_view text) {
     return cpus;
 }
 
-CpuDevice::CpuDevice(std::string root, std::vector<int> cpus)
-    : root_(std::move(root)), cpus_(cpus.empty() ? allowed_cpus() : std::move(cpus)) {
+bool executes_lzcnt() {
+#if defined(__x86_64__)
+    const std::uint64_t one = 1;
+    std::uint64_t zeros = 0;
+    asm("lzcnt %1, %0" : "=r"(zeros) : "r"(one) : "cc");
+    return zeros == 63;  // BSR: 0
+#else
+    return false;
+#endif
+}
+
+CpuDevice::CpuDevice(std::string root, std::vector<int> cpus, bool lzcnt)
+    : root_(std::move(root)), cpus_(cpus.empty() ? allowed_cpus() : std::move(cpus)), lzcnt_(lzcnt) {
     std::sort(cpus_.begin(), cpus_.end());
 }
 
@@ -166,11 +178,14 @@ std::vector<protocol::Device> CpuDevice::enumerate(std::uint32_t slots) const {
     const Fields info = cpuinfo_of(slurp(root_ + "/proc/cpuinfo"), measuring.front());
     const auto flags = info.find("flags");
     if (flags == info.end()) return {};
-    device.target = x86_64_level(flags->second);
+    const bool hidden = lzcnt_ && (" " + flags->second + " ").find(" abm ") == std::string::npos;
+    device.target = x86_64_level(hidden ? flags->second + " abm" : flags->second);
     if (device.target.empty()) return {};
     const auto model = info.find("model name");
     device.description = model == info.end() ? "x86-64 CPU" : model->second;
-    device.facts = facts_of(root_, info, measuring.front(), cpus_).dump(-1, ' ', false, json::error_handler_t::replace);
+    json facts = facts_of(root_, info, measuring.front(), cpus_);
+    if (hidden) facts["unannounced"] = json::array({"abm"});
+    device.facts = facts.dump(-1, ' ', false, json::error_handler_t::replace);
     device.slots = slots <= 2 ? slots : std::min(slots, static_cast<std::uint32_t>(reserved_cpus(device).size()));
     return {device};
 }

@@ -13,15 +13,21 @@
 
 namespace tunefarm::worker {
 
+/// True when LZCNT counts leading zeros here. Some hypervisors hide its flag (abm) and all else of a level is there;
+/// the instruction cannot be trapped, so the CPU has it all the same. One without it decodes BSR, which answers
+/// otherwise.
+bool executes_lzcnt();
+
 class CpuDevice : public DeviceKind {
   public:
-    /// `root` is prefixed to /proc and /sys paths and `cpus` replaces the CPUs that this process may use, so that tests
-    /// can describe another machine.
-    explicit CpuDevice(std::string root = "", std::vector<int> cpus = {});
+    /// `root` is prefixed to /proc and /sys paths, `cpus` replaces the CPUs that this process may use and `lzcnt` what
+    /// executes_lzcnt() says, so that tests can describe another machine.
+    explicit CpuDevice(std::string root = "", std::vector<int> cpus = {}, bool lzcnt = executes_lzcnt());
 
     /// One device "cpu". Its target is the highest psABI level (x86-64-v4 … x86-64) whose instructions the host has and
-    /// the kernel enables; it runs the code of all lower levels too. Other architectures have no device. With slots <=
-    /// 2 a measurement takes all of them, so that nothing else runs beside it; with more it takes one core.
+    /// the kernel enables, LZCNT also where its flag is hidden (fact "unannounced"); it runs the code of all lower
+    /// levels too. Other architectures have no device. With slots <= 2 a measurement takes all of them, so that nothing
+    /// else runs beside it; with more it takes one core.
     std::vector<protocol::Device> enumerate(std::uint32_t slots) const override;
     /// One CPU: the highest allowed one, because interrupts and daemons prefer the first.
     std::vector<int> measuring_cpus(const protocol::Device& device) const override;
@@ -31,6 +37,7 @@ class CpuDevice : public DeviceKind {
   private:
     std::string root_;
     std::vector<int> cpus_;
+    bool lzcnt_;
 };
 
 /// The psABI level for the `flags` line of /proc/cpuinfo; empty: not x86-64.
