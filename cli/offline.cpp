@@ -2,6 +2,7 @@
 #include "cli/offline.h"
 
 #include "cli/commands.h"
+#include "coordinator/server/farm_clock.h"
 #include "coordinator/server/open_campaigns.h"
 #include "coordinator/server/server.h"
 #include "storage/state_reader.h"

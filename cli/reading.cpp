@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/tables.h"
+#include "coordinator/server/farm_clock.h"
 #include "coordinator/server/server.h"
 #include "storage/read_models.h"
 

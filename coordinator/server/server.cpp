@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "coordinator/server/client_desk.h"
 #include "coordinator/server/coordinator_file.h"
+#include "coordinator/server/farm_clock.h"
 #include "coordinator/server/key_filter.h"
 #include "coordinator/server/submissions.h"
 #include "protocol/artifact_server.h"
@@ -149,10 +150,6 @@ std::string artifacts_path(const std::string& directory) {
     return directory + "/artifacts";
 }
 
-Instant wall_clock() {
-    return Instant{std::chrono::duration_cast<Micros>(std::chrono::system_clock::now().time_since_epoch())};
-}
-
 // Members are destroyed in reverse order: the core before what it refers to, the artifact server before the store.
 struct Server::Impl {
     protocol::Context context;
@@ -171,6 +168,7 @@ struct Server::Impl {
     std::unique_ptr<Core> core;
     std::unique_ptr<Submissions> submissions;
     std::unique_ptr<CoordinatorFile> file;
+    FarmClock clock{wall_clock(), steady_clock()};
     Instant last_tick;
     bool trouble = false;
     bool keys_required = false;
@@ -206,7 +204,7 @@ void Server::Impl::handle(const protocol::Incoming& incoming) {
     if (request != nullptr) {
         asked.emplace_back(incoming.peer, *request);
     } else {
-        core->message(incoming.peer, std::get<protocol::FromWorker>(*message), wall_clock());
+        core->message(incoming.peer, std::get<protocol::FromWorker>(*message), clock.now());
     }
 }
 
@@ -215,7 +213,7 @@ void Server::Impl::ask(const std::string& peer, const protocol::ClientRequest& r
     if (std::holds_alternative<protocol::RetryCampaign>(request.what) && writer->health().ok()) {
         static_cast<void>(writer->flush());
     }
-    const protocol::ClientReply reply = answer({*core, *submissions, *artifacts}, request, wall_clock());
+    const protocol::ClientReply reply = answer({*core, *submissions, *artifacts}, request, clock.now());
     // Everything that the request changed has been submitted before this ticket.
     const std::uint64_t ticket = changes(request) ? writer->submit({}) : 0;
     replies.push_back({ticket, peer, protocol::encode(reply)});
@@ -265,7 +263,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     TUNEFARM_ASSIGN(impl->file, CoordinatorFile::write(options.directory,
                                                        {impl->socket->endpoint(), impl->artifact_server->endpoint()}));
     TUNEFARM_ASSIGN(const std::vector<std::string> hosts, impl->reader->connected_hosts());
-    impl->core->expect_hosts(hosts, wall_clock());
+    impl->core->expect_hosts(hosts, impl->clock.now());
     return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -277,7 +275,7 @@ Core& Server::core() {
 }
 
 Result<Submitted> Server::submit(CampaignRequest request) {
-    return impl_->submissions->submit(std::move(request), wall_clock());
+    return impl_->submissions->submit(std::move(request), impl_->clock.now());
 }
 
 Result<std::vector<std::string>> Server::take_up_open_campaigns() {
@@ -288,7 +286,7 @@ Result<CampaignId> Server::retry(CampaignId campaign, bool forget) {
     TUNEFARM_TRY(flush());
     TUNEFARM_ASSIGN(const CampaignId id, impl_->submissions->retry(campaign, forget));
     TUNEFARM_TRY(flush());
-    impl_->submissions->resume(wall_clock());
+    impl_->submissions->resume(impl_->clock.now());
     if (!impl_->submissions->waiting().contains(id)) return id;
     return Error{ErrorKind::kInput, "campaign " + std::to_string(id.value()) +
                                         " was begun with other toolchains than this host has now: run its configs as "
@@ -313,8 +311,8 @@ Status Server::turn(std::chrono::milliseconds timeout) {
     impl_->core->committed();
     for (const auto& [peer, request] : std::exchange(impl_->asked, {})) impl_->ask(peer, request);
     impl_->send_replies();
-    const Instant now = wall_clock();
-    if (now - impl_->last_tick >= Micros(200'000) || now < impl_->last_tick) {
+    const Instant now = impl_->clock.now();
+    if (now - impl_->last_tick >= Micros(200'000)) {
         impl_->last_tick = now;
         impl_->core->tick(now);
         impl_->submissions->resume(now);

@@ -38,8 +38,6 @@ struct ServerOptions {
 std::string database_path(const std::string& directory);
 std::string artifacts_path(const std::string& directory);
 
-Instant wall_clock();
-
 /// While it lives, the directory's coordinator.json says where it listens (coordinator_file.h).
 class Server {
   public:
