@@ -32,6 +32,7 @@ struct RunOptions {
     std::vector<std::string> targets;
     bool build_only = false;
     std::vector<std::string> drivers;
+    std::string toolchain;  ///< that every config must be of; empty: any
     std::string name;
     std::int32_t priority = 0;
 };
@@ -50,6 +51,7 @@ struct PlanOptions {
     bool json = false;
     bool dot = false;
     std::vector<std::string> drivers;
+    std::string toolchain;  ///< that every config must be of; empty: any
 };
 int plan(const PlanOptions& options);
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "base/files.h"
@@ -20,7 +21,37 @@ namespace {
 
 constexpr Micros kSplitLimit{120'000'000};
 
+/// The driver is Python and starts from sources only: a .pyc that somebody else left could differ from the source that
+/// the fingerprint covers.
+std::optional<DriverArgument> tensilelite_driver() {
+    const char* const root = std::getenv(kTensileLiteRoot);
+    if (root == nullptr || *root == '\0') return std::nullopt;
+    const char* const python = std::getenv(kTensileLitePython);
+    return DriverArgument{"tensilelite",
+                          {python != nullptr && *python != '\0' ? python : "/usr/bin/python3", "-B", "-s", "-X",
+                           "pycache_prefix=/dev/null/none", program_directory() + "/tunefarm_tensilelite/driver.py",
+                           "--root", std::filesystem::absolute(root).lexically_normal().string()}};
+}
+
 }  // namespace
+
+Status set_toolchain_root(const std::string& directory) {
+    std::error_code code;
+    const std::filesystem::path absolute = std::filesystem::absolute(directory, code);
+    if (code || !std::filesystem::is_directory(absolute, code)) {
+        return Error{ErrorKind::kInput, "--toolchain-root " + directory +
+                                            ": is not a directory; name the folder that holds the package Tensile"};
+    }
+    if (::setenv(kTensileLiteRoot, absolute.lexically_normal().c_str(), 1) != 0) return errno_error("setenv");
+    return {};
+}
+
+Status expect_toolchain(const plan::Config& config, const std::string& toolchain) {
+    if (toolchain.empty() || config.toolchain == toolchain) return {};
+    return Error{ErrorKind::kInput, config.path + ": its toolchain is " + config.toolchain + ", not " + toolchain +
+                                        ": a config says so itself, `Toolchain: " + toolchain +
+                                        "`; without that line it is of tensilelite"};
+}
 
 std::string program_directory() {
     std::array<char, 4096> path{};
@@ -50,6 +81,7 @@ Result<DriverArgument> parse_driver(const std::string& text) {
 
 Result<std::vector<DriverArgument>> local_drivers(const std::vector<std::string>& arguments) {
     std::vector<DriverArgument> out = {{"gemm", {program_directory() + "/tunefarm-driver-gemm"}}};
+    if (auto driver = tensilelite_driver()) out.push_back(*std::move(driver));
     for (const std::string& argument : arguments) {
         TUNEFARM_ASSIGN(DriverArgument driver, parse_driver(argument));
         std::erase_if(out, [&](const DriverArgument& other) { return other.toolchain == driver.toolchain; });
@@ -62,7 +94,11 @@ Result<std::vector<plan::Unit>> split_here(const plan::Config& config, const std
     const auto found = std::find_if(drivers.begin(), drivers.end(),
                                     [&](const DriverArgument& d) { return d.toolchain == config.toolchain; });
     if (found == drivers.end()) {
-        return Error{ErrorKind::kUnavailable, config.path + ": no driver here for toolchain " + config.toolchain};
+        return Error{ErrorKind::kUnavailable,
+                     config.path + ": no driver here for toolchain " + config.toolchain +
+                         (config.toolchain == "tensilelite"
+                              ? std::string(": say where it is installed, --toolchain-root DIR or ") + kTensileLiteRoot
+                              : "")};
     }
     const char* base = std::getenv("TMPDIR");
     TUNEFARM_ASSIGN(const std::string dir,

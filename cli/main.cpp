@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/db.h"
 #include "cli/kdb.h"
+#include "cli/local_drivers.h"
 #include "storage/export.h"
 
 namespace tunefarm::cli {
@@ -29,6 +30,22 @@ struct Commands {
     std::function<int()> chosen;
 };
 
+/// Where TensileLite is: `--toolchain-root` goes before TENSILELITE_ROOT, which drivers and workers read.
+void add_toolchain_root(CLI::App& sub) {
+    sub.add_option_function<std::string>(
+        "--toolchain-root",
+        [](const std::string& directory) {
+            const Status status = set_toolchain_root(directory);
+            if (!status.ok()) throw CLI::ValidationError(status.error().message);
+        },
+        "TensileLite: the folder that holds the package Tensile (default: $TENSILELITE_ROOT)");
+}
+
+void add_toolchain(CLI::App& sub, std::string& toolchain) {
+    sub.add_option("--toolchain", toolchain, "refuse configs of another toolchain, such as tensilelite or gemm");
+    add_toolchain_root(sub);
+}
+
 void add_run(CLI::App& app, Commands& commands) {
     CLI::App* sub = app.add_subcommand("run", "Tune the configs on this host: build, validate, measure, store");
     RunOptions& options = commands.run;
@@ -45,6 +62,7 @@ void add_run(CLI::App& app, Commands& commands) {
         ->capture_default_str()
         ->check(CLI::Range(-1000, 1000));
     sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM (docs/drivers.md)");
+    add_toolchain(*sub, options.toolchain);
     sub->callback([&commands] { commands.chosen = [&commands] { return run(commands.run); }; });
 }
 
@@ -68,6 +86,7 @@ void add_plan(CLI::App& app, Commands& commands) {
     CLI::Option* json = sub->add_flag("--json", options.json, "machine-readable, version 1 (docs/configs.md)");
     sub->add_flag("--dot", options.dot, "Graphviz")->excludes(json);
     sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM (docs/drivers.md)");
+    add_toolchain(*sub, options.toolchain);
     sub->callback([&commands] { commands.chosen = [&commands] { return plan(commands.plan); }; });
 }
 
@@ -134,6 +153,7 @@ void add_retry(CLI::App& app, Commands& commands) {
     sub->add_option("--jobs", options.jobs, "CPU slots, where no coordinator runs (default: usable CPUs)")
         ->check(CLI::Range(1U, 4096U));
     sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM, where no coordinator runs");
+    add_toolchain_root(*sub);
     sub->callback([&commands] { commands.chosen = [&commands] { return retry(commands.retry); }; });
 }
 
@@ -159,6 +179,7 @@ void add_doctor(CLI::App& app, Commands& commands) {
         ->delimiter(',');
     sub->add_flag("--json", options.json, "machine-readable, version 1 (docs/doctor.md)");
     sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM (docs/drivers.md)");
+    add_toolchain_root(*sub);
     sub->callback([&commands] { commands.chosen = [&commands] { return doctor(commands.doctor); }; });
 }
 
@@ -182,6 +203,7 @@ void add_worker(CLI::App& app, Commands& commands) {
     sub->add_option("--host", options.host, "name of this host (default: its host name)");
     sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM (docs/drivers.md)");
     sub->add_flag("--exit-with-parent", options.exit_with_parent, "stop when the starting process ends");
+    add_toolchain_root(*sub);
     sub->callback([&commands] { commands.chosen = [&commands] { return worker(commands.worker); }; });
 }
 

@@ -16,6 +16,8 @@ int plan(const PlanOptions& options) {
     for (const std::string& path : options.configs) {
         const auto config = plan::load_config(path);
         if (!config.ok()) return fail(config.error());
+        const Status expected = expect_toolchain(*config, options.toolchain);
+        if (!expected.ok()) return fail(expected.error());
         auto units = split_here(*config, *drivers);
         // A toolchain that is not here leaves its names unknown; the file alone tells the rest.
         if (!units.ok() && units.error().kind == ErrorKind::kInput) return fail(units.error());

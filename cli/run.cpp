@@ -19,6 +19,10 @@ int run(const RunOptions& options) {
     if (options.out.empty()) return fail(Error{ErrorKind::kInput, "--out: the name of a directory is missing"});
     auto request = read_configs(options.configs, options.name);
     if (!request.ok()) return fail(request.error());
+    for (const server::CampaignConfig& config : request->configs) {
+        const Status expected = expect_toolchain(config.config, options.toolchain);
+        if (!expected.ok()) return fail(expected.error());
+    }
     request->build_only = options.build_only;
     request->priority = options.priority;
     const auto drivers = local_drivers(options.drivers);
