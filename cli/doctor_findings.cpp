@@ -72,6 +72,13 @@ void add_targets(const HostFacts& facts, const std::vector<std::string>& wanted,
                            "build tunefarm again, or correct --driver"});
             continue;
         }
+        // A driver that starts without what it drives: it misses every target.
+        const auto all = std::find_if(toolchain.missing.begin(), toolchain.missing.end(),
+                                      [](const auto& missing) { return missing.first == "*"; });
+        if (all != toolchain.missing.end()) {
+            out.push_back({"toolchain", Level::kProblem, toolchain.name, "can do nothing here: " + all->second, ""});
+            continue;
+        }
         std::vector<std::string> programs;
         for (const ProgramFact& program : toolchain.programs) {
             programs.push_back(program.path + (program.version.empty() ? "" : " (" + program.version + ")"));
@@ -275,7 +282,9 @@ std::vector<TargetFact> targets_of(const HostFacts& facts, const std::vector<std
             for (const auto& [verb, target] : toolchain.capabilities) {
                 if (target != "*") known.insert(target);
             }
-            for (const auto& [target, reason] : toolchain.missing) known.insert(target);
+            for (const auto& [target, reason] : toolchain.missing) {
+                if (target != "*") known.insert(target);
+            }
         }
         names.assign(known.begin(), known.end());
     }

@@ -114,6 +114,19 @@ TEST(Doctor, WithoutACompilerNothingCanBeTuned) {
     EXPECT_EQ(find(facts, "toolchain", "gemm").level, Level::kProblem);
 }
 
+TEST(Doctor, AToolchainThatMissesEveryTargetIsAProblemOfTheToolchain) {
+    HostFacts facts = good_host();
+    ToolchainFact empty;
+    empty.name = "tensilelite";
+    empty.missing = {{"*", "no TensileLite in /opt: set TENSILELITE_ROOT"}};
+    facts.toolchains.push_back(empty);
+    const Finding finding = find(facts, "toolchain", "tensilelite");
+    EXPECT_EQ(finding.level, Level::kProblem);
+    EXPECT_EQ(finding.meaning, "can do nothing here: no TensileLite in /opt: set TENSILELITE_ROOT");
+    for (const TargetFact& target : targets_of(facts, {})) EXPECT_NE(target.target, "*");
+    EXPECT_TRUE(can_tune(facts, {})) << "the others can still tune";
+}
+
 TEST(Doctor, ConditionsThatDisturbMeasurementsAreNamedWithARemedy) {
     struct Case {
         const char* area;
