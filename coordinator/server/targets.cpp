@@ -44,7 +44,8 @@ Status choose_targets(const Core& core, const std::vector<std::string>& asked, C
                     ErrorKind::kInput,
                     config.config.path + ": " +
                         (reason.empty() ? "there is no driver for toolchain " + toolchain +
-                                              " here; built in: gemm; others: --driver NAME=PROGRAM"
+                                              " here; built in: gemm, and tensilelite with --toolchain-root DIR; "
+                                              "others: --driver NAME=PROGRAM"
                                         : "the driver of toolchain " + toolchain + " does not work: " + reason)};
             }
             if (core.can(TaskKind::kBuild, toolchain, *target)) continue;
