@@ -93,6 +93,21 @@ void add_kdb(CLI::App& app, std::function<int()>& chosen) {
     manifest->add_option("--library", options->library, "what the kernels are of, such as 'MIOpen 3.3.0 2d1fd997'");
     manifest->add_option("--license", options->license, "SPDX expression for the manifest")->capture_default_str();
     manifest->callback([options, &chosen] { chosen = [options] { return kdb_manifest(*options); }; });
+    const auto build_options = std::make_shared<KdbBuildOptions>();
+    CLI::App* build =
+        kdb->add_subcommand("build", "Build a kernel-db from a manifest and MIOpen's sources, without a GPU");
+    build->add_option("--manifest", build_options->manifest, "what to build")->required();
+    build->add_option("--source", build_options->source, "a source tree of MIOpen")->required();
+    build->add_option("--arch", build_options->arch, "architecture, such as gfx942; the manifest's")->required();
+    build->add_option("--features", build_options->features, "added to the architecture for the compiler only")
+        ->check(CLI::IsMember({":xnack-", ":xnack+", ":sramecc-", ":sramecc+", ":sramecc-:xnack-", ":sramecc+:xnack-",
+                               ":sramecc-:xnack+", ":sramecc+:xnack+"}));
+    build->add_option("--out", build_options->output, "file to write; FILE.provenance.json is written beside it")
+        ->required();
+    build->add_option("--cache", build_options->cache, "directory of what was built before (default: FILE.build)");
+    build->add_option("--jobs", build_options->jobs, "kernels at a time (default: the CPUs)")
+        ->check(CLI::Range(1, 4096));
+    build->callback([build_options, &chosen] { chosen = [build_options] { return kdb_build(*build_options); }; });
     const auto path = std::make_shared<std::string>();
     CLI::App* list = kdb->add_subcommand("list", "Print name and arguments of every kernel, a line each");
     list->add_option("FILE", *path, "a kernel-db or a manifest")->required();

@@ -100,6 +100,9 @@ const char* refused_option(std::string_view word) {
         return "is not on the list of options that a manifest may hold";
     }
     if (word.find('/') != std::string_view::npos) return "names a path";
+    // What follows a further comma would be an option of the assembler's own.
+    if (word.starts_with("-Wa,-defsym,") && word.find(',', sizeof "-Wa,-defsym," - 1) != std::string_view::npos)
+        return "has more than one symbol";
     return nullptr;
 }
 
