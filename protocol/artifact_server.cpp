@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/rate_limit.h"
 #include "protocol/artifact_messages.h"
 #include "protocol/limits.h"
 
@@ -45,12 +46,15 @@ struct ArtifactServer::Impl {
     std::atomic<std::uint64_t> bytes_in{0};
     std::atomic<std::uint64_t> refused{0};
     std::atomic<std::uint64_t> unsent{0};
+    RateLimit logged;
 
     Impl(ServerSocket bound, ArtifactBackend& store, Options given)
         : socket(std::move(bound)), backend(store), options(std::move(given)) {}
 
     void serve();
     void answer(const Incoming& incoming);
+    /// What the sender's role does not allow; empty: nothing.
+    std::string forbidden(const Incoming& from, const ArtifactRequest& request) const;
     void send(const std::string& peer, const ArtifactReply& reply, std::string_view attachment = {});
     void handle(const Incoming& from, const Get& get);
     void handle(const Incoming& from, const FindMissing& find);
@@ -126,8 +130,25 @@ void ArtifactServer::Impl::answer(const Incoming& incoming) {
         send(incoming.peer, Failed{0, request.error().kind, request.error().message});
         return;
     }
+    const std::string forbids = forbidden(incoming, *request);
+    if (!forbids.empty()) {
+        ++refused;
+        const std::string why = "key '" + incoming.user + "' has the role '" + incoming.role + "', which " + forbids;
+        if (const auto left_out = logged.pass()) {
+            log::warning("an artifact request was refused: " + why + left_out_text(*left_out));
+        }
+        const std::uint64_t number = std::visit([](const auto& r) { return r.request; }, *request);
+        return send(incoming.peer, Failed{number, ErrorKind::kUnsupported, why});
+    }
     ++requests;
     std::visit([&](const auto& r) { handle(incoming, r); }, *request);
+}
+
+std::string ArtifactServer::Impl::forbidden(const Incoming& from, const ArtifactRequest& request) const {
+    if (!options.socket.curve) return "";
+    // Who may store has to learn what is there already.
+    if (std::holds_alternative<Get>(request)) return may_fetch(from.role) ? "" : "may not fetch artifacts";
+    return may_store(from.role) ? "" : "may not store artifacts";
 }
 
 void ArtifactServer::Impl::send(const std::string& peer, const ArtifactReply& reply, std::string_view attachment) {

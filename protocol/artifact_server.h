@@ -46,7 +46,9 @@ class ArtifactBackend {
 class ArtifactServer {
   public:
     struct Options {
-        ServerSocket::Options socket;  ///< max_frame and high_water are set by the server
+        /// max_frame and high_water are set by the server. With CURVE each request needs a role that may_fetch() or
+        /// may_store().
+        ServerSocket::Options socket;
         /// An uploader that has been silent for so long loses its place to another one.
         std::chrono::milliseconds upload_idle{5000};
         /// Uploads that nobody has written to for so long are closed.
@@ -68,7 +70,7 @@ class ArtifactServer {
         std::uint64_t requests = 0;
         std::uint64_t bytes_out = 0;
         std::uint64_t bytes_in = 0;
-        std::uint64_t refused = 0;  ///< frames that could not be decoded
+        std::uint64_t refused = 0;  ///< frames that could not be decoded, requests that the role does not allow
         std::uint64_t unsent = 0;   ///< answers dropped because the peer was gone or did not read
     };
     /// Thread-safe.

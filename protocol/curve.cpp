@@ -13,6 +13,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/rate_limit.h"
 #include "protocol/socket_impl.h"
 
 namespace tunefarm::protocol {
@@ -59,6 +60,14 @@ bool may_ask(const std::string& role) {
     return role == "client" || role == "admin";
 }
 
+bool may_fetch(const std::string& role) {
+    return may_work(role);
+}
+
+bool may_store(const std::string& role) {
+    return may_work(role) || may_ask(role);
+}
+
 struct ZapServer::Impl {
     struct Owner {
         std::string name;
@@ -70,6 +79,7 @@ struct ZapServer::Impl {
     std::mutex mutex;
     std::map<std::string, Owner> allowed;  ///< by binary public key; guarded by mutex
     std::atomic<std::uint64_t> refused{0};
+    RateLimit logged;
     std::thread thread;
 
     explicit Impl(const Context& context) : raw(context.impl(), ZMQ_REP) {}
@@ -164,7 +174,10 @@ bool ZapServer::Impl::answer_one() {
             zmq_z85_encode(text.data(), bytes.data(), bytes.size());
         }
         const std::string address = frames.size() > 3 ? frames[3] : std::string();
-        log::warning("refused a connection from " + address + ": unknown key " + text.data());
+        if (const auto left_out = logged.pass()) {
+            log::warning("refused a connection from " + address + ": unknown key " + text.data() +
+                         left_out_text(*left_out));
+        }
     }
     reply(frames[1], ok, owner);
     return true;

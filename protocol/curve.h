@@ -45,6 +45,10 @@ struct AllowedKey {
 /// "admin": ask and submit. A key without a role may do nothing.
 bool may_work(const std::string& role);
 bool may_ask(const std::string& role);
+/// On the artifact socket: "worker" fetches inputs and stores outputs; "client" and "admin" only store, namely the
+/// configs that they submit.
+bool may_fetch(const std::string& role);
+bool may_store(const std::string& role);
 
 /// Answers libzmq's question "may this key connect?" on a thread of its own; keys not on the list are refused. One per
 /// Context; it must run before a socket with CURVE is bound and until that socket is gone: without a handler libzmq

@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/log.h"
+#include "base/rate_limit.h"
+#include "protocol/handshake_monitor.h"
 #include "protocol/socket_impl.h"
 
 namespace tunefarm::protocol {
@@ -20,6 +23,8 @@ using std::chrono::milliseconds;
 constexpr int kHandshakeMs = 5000;
 constexpr std::string_view kIpc = "ipc://";
 constexpr std::string_view kTcp = "tcp://";
+/// Messages after which a busy server looks at its failed handshakes.
+constexpr std::uint64_t kReceivesPerLook = 256;
 
 int as_int(milliseconds value) {
     return static_cast<int>(std::clamp<milliseconds::rep>(value.count(), -1, 1'000'000'000));
@@ -167,10 +172,28 @@ std::string Frame::property(const char* name) {
 
 struct ServerSocket::Impl {
     RawSocket raw;
+    std::unique_ptr<HandshakeMonitor> monitor;
     std::string endpoint;
     std::uint64_t dropped = 0;
+    std::uint64_t received = 0;
+    std::uint64_t failed_handshakes = 0;
+    RateLimit logged;
     explicit Impl(const Context& context) : raw(context.impl(), ZMQ_ROUTER) {}
+
+    void look_at_handshakes();
 };
+
+void ServerSocket::Impl::look_at_handshakes() {
+    if (monitor == nullptr) return;
+    monitor->drain([this](const HandshakeMonitor::Failure& failure) {
+        ++failed_handshakes;
+        if (failure.key_refused) return;  // the ZAP handler has said more
+        if (const auto left_out = logged.pass()) {
+            log::warning("refused a connection from " + (failure.peer.empty() ? "a peer that is gone" : failure.peer) +
+                         " to " + endpoint + ": " + failure.reason + left_out_text(*left_out));
+        }
+    });
+}
 
 ServerSocket::ServerSocket(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ServerSocket::ServerSocket(ServerSocket&&) noexcept = default;
@@ -194,6 +217,9 @@ Result<ServerSocket> ServerSocket::bind(const Context& context, const std::strin
         raw.set(ZMQ_CURVE_SECRETKEY, options.curve->secret_key);
     }
     TUNEFARM_TRY(raw.error);
+    if (options.curve || endpoint.starts_with(kTcp)) {
+        TUNEFARM_ASSIGN(impl->monitor, HandshakeMonitor::attach(raw));
+    }
     if (zmq_bind(raw.socket, endpoint.c_str()) != 0) return zmq_failure("cannot listen on " + endpoint);
     std::array<char, 512> last{};
     std::size_t size = last.size();
@@ -211,7 +237,9 @@ Sent ServerSocket::send(const std::string& peer, std::string_view payload, std::
 std::optional<Incoming> ServerSocket::receive() {
     for (;;) {
         Frame id;
-        if (!receive_frame(impl_->raw.socket, id)) return std::nullopt;
+        const bool got = receive_frame(impl_->raw.socket, id);
+        if (!got || ++impl_->received % kReceivesPerLook == 0) impl_->look_at_handshakes();
+        if (!got) return std::nullopt;
         Incoming out;
         out.peer = id.str();
         if (id.more() && receive_rest(impl_->raw.socket, out)) return out;
@@ -221,6 +249,9 @@ std::optional<Incoming> ServerSocket::receive() {
 std::uint64_t ServerSocket::dropped() const {
     return impl_->dropped;
 }
+std::uint64_t ServerSocket::failed_handshakes() const {
+    return impl_->failed_handshakes;
+}
 int ServerSocket::fd() const {
     return event_fd(impl_->raw.socket);
 }
@@ -229,6 +260,7 @@ int ServerSocket::fd() const {
 
 struct ClientSocket::Impl {
     RawSocket raw;
+    std::unique_ptr<HandshakeMonitor> monitor;
     std::uint64_t dropped = 0;
     explicit Impl(const Context& context) : raw(context.impl(), ZMQ_DEALER) {}
 };
@@ -260,6 +292,9 @@ Result<ClientSocket> ClientSocket::connect(const Context& context, const std::st
         raw.set(ZMQ_CURVE_SECRETKEY, options.curve->own.secret_key);
     }
     TUNEFARM_TRY(raw.error);
+    if (options.curve || endpoint.starts_with(kTcp)) {
+        TUNEFARM_ASSIGN(impl->monitor, HandshakeMonitor::attach(raw));
+    }
     if (zmq_connect(raw.socket, endpoint.c_str()) != 0) return zmq_failure("cannot connect to " + endpoint);
     return ClientSocket(std::move(impl));
 }
@@ -278,6 +313,13 @@ std::optional<Incoming> ClientSocket::receive() {
 }
 std::uint64_t ClientSocket::dropped() const {
     return impl_->dropped;
+}
+std::optional<ClientSocket::Refusal> ClientSocket::refusal() {
+    std::optional<Refusal> out;
+    if (impl_->monitor == nullptr) return out;
+    impl_->monitor->drain(
+        [&](const HandshakeMonitor::Failure& failure) { out = Refusal{failure.key_refused, failure.reason}; });
+    return out;
 }
 int ClientSocket::fd() const {
     return event_fd(impl_->raw.socket);

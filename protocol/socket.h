@@ -81,6 +81,10 @@ class ServerSocket {
     std::optional<Incoming> receive();
     /// Messages dropped by receive() because they had no payload or more than two frames.
     std::uint64_t dropped() const;
+    /// Connections over TCP or with CURVE that ended within their handshake, as far as receive() has noticed: unknown
+    /// keys, no keys, port scans, noise. They are logged, at most ten a minute. ZeroMQ closes a connection whose first
+    /// byte is not that of its protocol without telling anybody.
+    std::uint64_t failed_handshakes() const;
     /// For an event loop that cannot use wait(). It is edge-triggered: when readable, and after every send(), call
     /// receive() until it is empty, or messages are noticed late or never.
     int fd() const;
@@ -115,6 +119,13 @@ class ClientSocket {
     /// As ServerSocket::receive; peer, user and role are empty.
     std::optional<Incoming> receive();
     std::uint64_t dropped() const;
+    /// Why the last handshake failed, since this was asked last; only with CURVE or over TCP. A refused key is not
+    /// tried again on this socket.
+    struct Refusal {
+        bool key_refused = false;
+        std::string reason;
+    };
+    std::optional<Refusal> refusal();
     int fd() const;  ///< see ServerSocket::fd
 
     struct Impl;
