@@ -101,7 +101,7 @@ int print(const std::string& text) {
 int explain(const ExplainOptions& options) {
     const auto ask = parse_ask(options);
     if (!ask.ok()) return fail(ask.error());
-    auto client = FarmClient::find(options.directory);
+    auto client = FarmClient::find(options.directory, options.keys);
     if (!client.ok()) return fail(client.error());
     if (!client->has_value()) {
         return fail(Error{ErrorKind::kNotFound, options.directory + ": no coordinator runs here, so nothing waits; "
@@ -113,7 +113,7 @@ int explain(const ExplainOptions& options) {
 }
 
 int cancel(const CancelOptions& options) {
-    auto client = FarmClient::find(options.directory);
+    auto client = FarmClient::find(options.directory, options.keys);
     if (!client.ok()) return fail(client.error());
     Result<CampaignId> ended = CampaignId{};
     if (client->has_value()) {

@@ -38,9 +38,25 @@ struct RunOptions {
 };
 int run(const RunOptions& options);
 
+/// Of a command that connects to a coordinator; files as tunefarm keygen writes them. Empty: none.
+struct KeyOptions {
+    std::string key;         ///< its own .key
+    std::string server_key;  ///< the coordinator's .pub
+    bool insecure = false;   ///< TCP without keys
+};
+
+struct KeygenOptions {
+    std::string role;
+    std::string name;
+    std::string directory = ".";
+};
+int keygen(const KeygenOptions& options);
+
 struct CoordinatorOptions {
     std::string directory = "tunefarm-out";
     std::string listen;  ///< empty: ipc in a private directory
+    std::string key;     ///< its own .key; empty: none, and no TCP
+    std::string allow;   ///< who may connect: .pub lines
     bool insecure = false;
 };
 int coordinator(const CoordinatorOptions& options);
@@ -72,6 +88,7 @@ struct ExplainOptions {
     std::string task;  ///< KIND[/INDEX]; empty: all
     std::int64_t campaign = 0;
     bool json = false;
+    KeyOptions keys;
 };
 int explain(const ExplainOptions& options);
 
@@ -83,6 +100,7 @@ struct SubmitOptions {
     std::string name;
     std::int32_t priority = 0;
     bool wait = false;
+    KeyOptions keys;
 };
 int submit(const SubmitOptions& options);
 
@@ -92,12 +110,14 @@ struct RetryOptions {
     bool forget = false;
     std::uint32_t jobs = 0;  ///< as in RunOptions, without a coordinator
     std::vector<std::string> drivers;
+    KeyOptions keys;
 };
 int retry(const RetryOptions& options);
 
 struct CancelOptions {
     std::string directory = "tunefarm-out";
     std::int64_t campaign = 0;  ///< 0: the only one
+    KeyOptions keys;
 };
 int cancel(const CancelOptions& options);
 
@@ -133,6 +153,7 @@ struct WorkerOptions {
     std::int64_t memory_mib = 0;
     std::vector<std::string> drivers;
     bool exit_with_parent = false;
+    KeyOptions keys;
 };
 int worker(const WorkerOptions& options);
 

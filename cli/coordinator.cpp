@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/credentials.h"
 #include "cli/result_files.h"
 #include "coordinator/server/server.h"
 
@@ -27,6 +28,7 @@ Result<server::ServerOptions> server_options(const CoordinatorOptions& options, 
     server::ServerOptions out;
     out.directory = options.directory;
     out.insecure = options.insecure;
+    TUNEFARM_ASSIGN(out.keys, coordinator_keys(options));
     out.control_endpoint = listen;
     if (listen.starts_with("ipc://")) {
         out.artifacts_endpoint = listen + ".artifacts";
@@ -67,11 +69,11 @@ Status stop(server::Server& server) {
     return server.flush();
 }
 
-Status serve(server::Server& server, const std::string& directory) {
+Status serve(server::Server& server, const std::string& directory, bool with_keys) {
     TUNEFARM_ASSIGN(const std::vector<std::string> left, server.take_up_open_campaigns());
     for (const std::string& line : left) std::fprintf(stderr, "tunefarm: %s\n", line.c_str());
-    std::printf("listening; on each host: tunefarm worker --connect %s --state DIR --slots N\n",
-                server.control_endpoint().c_str());
+    std::printf("listening; on each host: tunefarm worker --connect %s --state DIR --slots N%s\n",
+                server.control_endpoint().c_str(), with_keys ? " --key NAME.key --server-key FARM.pub" : "");
     std::fflush(stdout);
     std::set<CampaignId> running;
     while (g_stop == 0) {
@@ -117,7 +119,8 @@ int coordinator(const CoordinatorOptions& options) {
     Status ended;
     {
         auto server = server::Server::start(*chosen);
-        ended = server.ok() ? serve(**server, options.directory) : Status(server.error().in(options.directory));
+        ended = server.ok() ? serve(**server, options.directory, chosen->keys.has_value())
+                            : Status(server.error().in(options.directory));
     }
     if (!sockets.empty()) static_cast<void>(remove_tree(sockets));
     return ended.ok() ? kExitOk : fail(ended.error());

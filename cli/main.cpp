@@ -27,6 +27,7 @@ struct Commands {
     ExportOptions export_table;
     DoctorOptions doctor;
     GcOptions gc;
+    KeygenOptions keygen;
     std::function<int()> chosen;
 };
 
@@ -66,6 +67,32 @@ void add_run(CLI::App& app, Commands& commands) {
     sub->callback([&commands] { commands.chosen = [&commands] { return run(commands.run); }; });
 }
 
+/// Of a command that connects to a coordinator.
+void add_keys(CLI::App& sub, KeyOptions& options, const char* key, const char* server_key) {
+    sub.add_option("--key", options.key, key)->envname("TUNEFARM_KEY");
+    sub.add_option("--server-key", options.server_key, server_key);
+    sub.add_flag("--insecure", options.insecure,
+                 "TCP without keys: whoever can pose as the coordinator is believed, or runs code here");
+}
+
+void add_client_keys(CLI::App& sub, KeyOptions& options) {
+    add_keys(sub, options, "your .key file, where the coordinator wants one (tunefarm keygen client NAME)",
+             "the coordinator's .pub file (default: the key that its directory names)");
+}
+
+void add_keygen(CLI::App& app, Commands& commands) {
+    CLI::App* sub = app.add_subcommand(
+        "keygen",
+        "Make the key of a coordinator, a worker or a person: NAME.key, secret, and NAME.pub (docs/operations.md)");
+    KeygenOptions& options = commands.keygen;
+    sub->add_option("ROLE", options.role,
+                    "coordinator; worker: executes tasks; client: submits and asks; admin: like client")
+        ->required();
+    sub->add_option("NAME", options.name, "of the host or person: appears in logs")->required();
+    sub->add_option("--to", options.directory, "directory of the two files")->capture_default_str();
+    sub->callback([&commands] { commands.chosen = [&commands] { return keygen(commands.keygen); }; });
+}
+
 void add_coordinator(CLI::App& app, Commands& commands) {
     CLI::App* sub = app.add_subcommand(
         "coordinator",
@@ -74,7 +101,10 @@ void add_coordinator(CLI::App& app, Commands& commands) {
     sub->add_option("DIR", options.directory, "what `run --out DIR` wrote")->capture_default_str();
     sub->add_option("--listen", options.listen,
                     "ipc://PATH or tcp://ADDRESS:PORT for workers (default: ipc in a private directory)");
-    sub->add_flag("--insecure", options.insecure, "allow TCP: whoever reaches the address may run code on the workers");
+    sub->add_option("--key", options.key, "its .key file: clients and workers need keys as well (tunefarm keygen)");
+    sub->add_option("--allow", options.allow, "who may connect: a file of .pub lines");
+    sub->add_flag("--insecure", options.insecure,
+                  "TCP without keys: whoever reaches the address may run code on the workers");
     sub->callback([&commands] { commands.chosen = [&commands] { return coordinator(commands.coordinator); }; });
 }
 
@@ -111,6 +141,7 @@ void add_explain(CLI::App& app, Commands& commands) {
     sub->add_option("TASK", options.task, "KIND or KIND/INDEX, such as build/17 (default: all, equal ones together)");
     sub->add_option("--campaign", options.campaign, "campaign id (default: all that run)");
     sub->add_flag("--json", options.json, "machine-readable, version 1 (docs/protocol.md)");
+    add_client_keys(*sub, options.keys);
     sub->callback([&commands] { commands.chosen = [&commands] { return explain(commands.explain); }; });
 }
 
@@ -120,6 +151,7 @@ void add_cancel(CLI::App& app, Commands& commands) {
     CancelOptions& options = commands.cancel;
     sub->add_option("DIR", options.directory, "directory of the farm")->capture_default_str();
     sub->add_option("--campaign", options.campaign, "campaign id (default: the only unfinished one)");
+    add_client_keys(*sub, options.keys);
     sub->callback([&commands] { commands.chosen = [&commands] { return cancel(commands.cancel); }; });
 }
 
@@ -137,6 +169,7 @@ void add_submit(CLI::App& app, Commands& commands) {
         ->check(CLI::Range(-1000, 1000));
     sub->add_flag("--wait", options.wait,
                   "until it has ended, with the exit code of `run`; Ctrl-C leaves the campaign running");
+    add_client_keys(*sub, options.keys);
     sub->callback([&commands] { commands.chosen = [&commands] { return submit(commands.submit); }; });
 }
 
@@ -154,6 +187,7 @@ void add_retry(CLI::App& app, Commands& commands) {
         ->check(CLI::Range(1U, 4096U));
     sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM, where no coordinator runs");
     add_toolchain_root(*sub);
+    add_client_keys(*sub, options.keys);
     sub->callback([&commands] { commands.chosen = [&commands] { return retry(commands.retry); }; });
 }
 
@@ -202,6 +236,8 @@ void add_worker(CLI::App& app, Commands& commands) {
     sub->add_option("--memory-mib", options.memory_mib, "memory budget (default: what the host has)");
     sub->add_option("--host", options.host, "name of this host (default: its host name)");
     sub->add_option("--driver", options.drivers, "toolchain driver, NAME=PROGRAM (docs/drivers.md)");
+    add_keys(*sub, options.keys, "its .key file (tunefarm keygen worker NAME); TCP needs it",
+             "the coordinator's .pub file; goes with --key");
     sub->add_flag("--exit-with-parent", options.exit_with_parent, "stop when the starting process ends");
     add_toolchain_root(*sub);
     sub->callback([&commands] { commands.chosen = [&commands] { return worker(commands.worker); }; });
@@ -233,6 +269,7 @@ int main_checked(int argc, char** argv) {
     add_gc(app, commands);
     add_coordinator(app, commands);
     add_worker(app, commands);
+    add_keygen(app, commands);
     if (argc > 1 && argv[1][0] != '-') {
         const std::string name = argv[1];
         std::string names;

@@ -25,7 +25,8 @@ using nlohmann::json;
 
 Status upload(const FarmClient& client, const server::CampaignRequest& request) {
     protocol::ArtifactClient::Options options;
-    options.socket.insecure = true;  // see FarmClient::find
+    options.socket.curve = client.credentials().curve;
+    options.socket.insecure = client.credentials().insecure;
     options.give_up = std::chrono::seconds(20);
     protocol::ArtifactClient artifacts(client.context(), client.place().artifacts, options);
     std::vector<protocol::LocalArtifact> files;
@@ -67,7 +68,7 @@ server::Progress progress_of(const json& answer) {
     return progress;
 }
 
-int wait_for_end(const std::string& directory, CampaignId campaign) {
+int wait_for_end(const std::string& directory, const KeyOptions& keys, CampaignId campaign) {
     ProgressLine line;
     std::optional<FarmClient> client;
     CampaignEnd end;
@@ -81,7 +82,7 @@ int wait_for_end(const std::string& directory, CampaignId campaign) {
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         if (!client) {
-            auto found = FarmClient::find(directory);
+            auto found = FarmClient::find(directory, keys);
             if (!found.ok()) return fail(found.error());
             client = std::move(*found);
         }
@@ -90,6 +91,10 @@ int wait_for_end(const std::string& directory, CampaignId campaign) {
         if (!answer.ok()) {
             // Stopped, killed or started again: the campaign goes on with the next coordinator, and so does this wait.
             if (answer.error().kind == ErrorKind::kUnavailable) client.reset();
+            if (answer.error().kind == ErrorKind::kUnsupported) {
+                line.clear();
+                return fail(answer.error());
+            }
             end.state = stored_state(directory, campaign);
             continue;
         }
@@ -109,7 +114,7 @@ int wait_for_end(const std::string& directory, CampaignId campaign) {
 }  // namespace
 
 int submit(const SubmitOptions& options) {
-    auto client = FarmClient::find(options.directory);
+    auto client = FarmClient::find(options.directory, options.keys);
     if (!client.ok()) return fail(client.error());
     if (!client->has_value()) {
         return fail(Error{ErrorKind::kNotFound, options.directory +
@@ -130,11 +135,11 @@ int submit(const SubmitOptions& options) {
                                                          : "is submitted";
     fmt::print("campaign {} {}\n", campaign.value(), how);
     std::fflush(stdout);
-    return options.wait ? wait_for_end(options.directory, campaign) : kExitOk;
+    return options.wait ? wait_for_end(options.directory, options.keys, campaign) : kExitOk;
 }
 
 int retry(const RetryOptions& options) {
-    auto client = FarmClient::find(options.directory);
+    auto client = FarmClient::find(options.directory, options.keys);
     if (!client.ok()) return fail(client.error());
     if (client->has_value()) {
         const auto answer = (*client)->ask(protocol::RetryCampaign{CampaignId(options.campaign), options.forget});

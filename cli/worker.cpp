@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/credentials.h"
 #include "cli/local_drivers.h"
 #include "worker/devices/cpu_device.h"
 
@@ -28,8 +29,12 @@ int worker(const WorkerOptions& options) {
     log::start("worker", log::Level::kInfo);
     const auto drivers = local_drivers(options.drivers);
     if (!drivers.ok()) return fail(drivers.error());
+    const auto credentials = worker_credentials(options.keys, options.connect);
+    if (!credentials.ok()) return fail(credentials.error());
     worker::AgentOptions agent;
     agent.endpoint = options.connect;
+    agent.curve = credentials->curve;
+    agent.insecure = credentials->insecure;
     agent.host = options.host;
     agent.slots = options.slots;
     agent.memory = Bytes{options.memory_mib << 20};

@@ -31,11 +31,12 @@ std::string host_name() {
 }  // namespace
 
 Result<std::unique_ptr<CoordinatorFile>> CoordinatorFile::write(const std::string& directory, CoordinatorPlace place) {
-    const json content = {{"version", 1},
-                          {"endpoint", place.endpoint},
-                          {"artifacts", place.artifacts},
-                          {"pid", static_cast<std::int64_t>(::getpid())},
-                          {"host", host_name()}};
+    json content = {{"version", 1},
+                    {"endpoint", place.endpoint},
+                    {"artifacts", place.artifacts},
+                    {"pid", static_cast<std::int64_t>(::getpid())},
+                    {"host", host_name()}};
+    if (!place.server_key.empty()) content["server_key"] = place.server_key;
     const std::string path = path_in(directory);
     TUNEFARM_TRY(
         write_file_atomically(path, content.dump(-1, ' ', false, json::error_handler_t::replace) + "\n", 0600));
@@ -59,6 +60,7 @@ Result<std::optional<CoordinatorPlace>> find_coordinator(const std::string& dire
         file.at("artifacts").get_to(place.artifacts);
         file.at("pid").get_to(place.pid);
         file.at("host").get_to(place.host);
+        if (file.contains("server_key")) file.at("server_key").get_to(place.server_key);
     } catch (const json::exception& e) {
         return Error{ErrorKind::kCorruption, path + ": " + e.what()};
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // DIR/coordinator.json (mode 0600): where the coordinator that runs in a farm's directory listens, so that commands
-// which are given the directory find it. {"version":1,"endpoint":…,"artifacts":…,"pid":…,"host":…}
+// which are given the directory find it. {"version":1,"endpoint":…,"artifacts":…,"pid":…,"host":…}, and "server_key"
+// where keys are required.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@
 namespace tunefarm::server {
 
 struct CoordinatorPlace {
-    std::string endpoint;   ///< control socket
-    std::string artifacts;  ///< artifact socket
+    std::string endpoint;         ///< control socket
+    std::string artifacts;        ///< artifact socket
+    std::string server_key = {};  ///< its public key; empty: it listens without keys
     std::int64_t pid = 0;
     std::string host = {};
 };

@@ -46,7 +46,6 @@ void Core::message(const std::string& from, const protocol::FromWorker& message,
 }
 
 void Core::bad_frame(const std::string& peer, const Error& error) {
-    log::warning("a message was refused: " + error.message);
     if (Peer* known = find(peer)) ++known->received;
     if (error.kind == ErrorKind::kUnsupported) transport_.send(peer, protocol::Refused{error.message});
 }

@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/rate_limit.h"
 #include "coordinator/server/client_desk.h"
 #include "coordinator/server/coordinator_file.h"
 #include "coordinator/server/farm_clock.h"
@@ -172,6 +173,7 @@ struct Server::Impl {
     Instant last_tick;
     bool trouble = false;
     bool keys_required = false;
+    RateLimit refusals_logged;
     /// Replies that are sent when what they say is durable.
     struct Waiting {
         std::uint64_t ticket = 0;
@@ -183,23 +185,27 @@ struct Server::Impl {
     std::vector<std::pair<std::string, protocol::ClientRequest>> asked;
 
     void handle(const protocol::Incoming& incoming);
+    void refuse(const std::string& peer, const Error& error);
     void ask(const std::string& peer, const protocol::ClientRequest& request);
     void send_replies();
 };
 
+void Server::Impl::refuse(const std::string& peer, const Error& error) {
+    if (const auto left_out = refusals_logged.pass()) {
+        log::warning("a message was refused: " + error.message + left_out_text(*left_out));
+    }
+    core->bad_frame(peer, error);
+}
+
 /// Workers and clients share the socket: what each may do is decided here alone.
 void Server::Impl::handle(const protocol::Incoming& incoming) {
     const auto message = protocol::decode_to_coordinator(incoming.payload);
-    if (!message.ok()) {
-        core->bad_frame(incoming.peer, message.error());
-        return;
-    }
+    if (!message.ok()) return refuse(incoming.peer, message.error());
     const auto* request = std::get_if<protocol::ClientRequest>(&*message);
     if (keys_required && !(request != nullptr ? protocol::may_ask : protocol::may_work)(incoming.role)) {
-        core->bad_frame(incoming.peer, Error{ErrorKind::kUnsupported, "key '" + incoming.user + "' has the role '" +
-                                                                          incoming.role + "', which may not " +
-                                                                          (request != nullptr ? "ask" : "work")});
-        return;
+        return refuse(incoming.peer,
+                      Error{ErrorKind::kUnsupported, "key '" + incoming.user + "' has the role '" + incoming.role +
+                                                         "', which may not " + (request != nullptr ? "ask" : "work")});
     }
     if (request != nullptr) {
         asked.emplace_back(incoming.peer, *request);
@@ -260,8 +266,11 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     core.artifacts_endpoint = impl->artifact_server->endpoint();
     impl->core = std::make_unique<Core>(core, *impl->transport, *impl->journal, *impl->memory, *impl->artifacts, last);
     impl->submissions = std::make_unique<Submissions>(*impl->core, *impl->reader, *impl->journal, *impl->artifacts);
-    TUNEFARM_ASSIGN(impl->file, CoordinatorFile::write(options.directory,
-                                                       {impl->socket->endpoint(), impl->artifact_server->endpoint()}));
+    CoordinatorPlace place{impl->socket->endpoint(), impl->artifact_server->endpoint()};
+    if (options.keys) {
+        TUNEFARM_ASSIGN(place.server_key, protocol::public_key_of(options.keys->own.secret_key));
+    }
+    TUNEFARM_ASSIGN(impl->file, CoordinatorFile::write(options.directory, std::move(place)));
     TUNEFARM_ASSIGN(const std::vector<std::string> hosts, impl->reader->connected_hosts());
     impl->core->expect_hosts(hosts, impl->clock.now());
     return std::unique_ptr<Server>(new Server(std::move(impl)));

@@ -105,6 +105,7 @@ struct Agent::Impl {
     Stop stopping = Stop::kNo;
     Micros stop_since{0};
     std::string stop_reason;
+    std::string refusal;  ///< why the last handshake failed; empty: it did not
     bool holding_for_disk = false;
 
     void nudge() {
@@ -130,6 +131,7 @@ struct Agent::Impl {
     void begin_stop(Stop how, const std::string& reason);
     bool may_leave(Micros now) const;
     void watch_disk();
+    void note_refusal();
     void shut_down();
 };
 
@@ -351,6 +353,7 @@ void Agent::Impl::handle(protocol::Welcome&& message) {
     heartbeat = std::max(message.heartbeat, Micros{50'000});
     dead_after = std::max(message.dead_after, heartbeat * 2);
     welcomed = true;
+    refusal.clear();
     backoff = kFirstBackoff;
     transfers->set_endpoint(message.artifacts);
     outbox->reset();
@@ -474,6 +477,17 @@ void Agent::Impl::watch_disk() {
     }
 }
 
+/// Says why the coordinator was not reached, once for each reason.
+void Agent::Impl::note_refusal() {
+    const auto last = socket->refusal();
+    if (!last) return;
+    std::string why = last->reason;
+    if (last->key_refused) why = "it does not accept this worker's key: the key's .pub must be on its allow list";
+    if (why == refusal) return;
+    refusal = std::move(why);
+    log::warning(options.endpoint + ": " + refusal + "; going on trying");
+}
+
 Result<int> Agent::Impl::loop() {
     last_heard = monotonic();
     TUNEFARM_TRY(connect());
@@ -495,6 +509,7 @@ Result<int> Agent::Impl::loop() {
         [[maybe_unused]] const ssize_t n = ::read(wake.get(), &count, sizeof count);
 
         if (socket) TUNEFARM_TRY(receive());
+        if (socket && !welcomed) note_refusal();
         const int requested = stop_requested.load();
         if (requested > static_cast<int>(stopping)) begin_stop(static_cast<Stop>(requested), "stop requested");
         if (options.exit_with_parent && ::getppid() != parent) begin_stop(Stop::kNow, "the parent process has ended");
@@ -521,7 +536,8 @@ Result<int> Agent::Impl::loop() {
         if (!socket && now >= reconnect_at) TUNEFARM_TRY(connect());
         if (now - last_heard > options.give_up) {
             return Error{ErrorKind::kUnavailable, options.endpoint + ": no coordinator for " +
-                                                      std::to_string(options.give_up.count() / 1'000'000) + " s"};
+                                                      std::to_string(options.give_up.count() / 1'000'000) + " s" +
+                                                      (refusal.empty() ? "" : ": " + refusal)};
         }
     }
 }
